@@ -1,0 +1,1 @@
+"""The agent: settings, tools, hooks, and the loop of a turn."""

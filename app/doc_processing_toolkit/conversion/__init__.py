@@ -1,0 +1,1 @@
+"""Carrying a history over to another provider, and saying what that leaves behind."""

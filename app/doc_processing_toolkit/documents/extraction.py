@@ -1,0 +1,98 @@
+"""The one way in: a file or bytes become text, in a process of their own, without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from doc_processing_toolkit.documents.document import DocumentText
+from doc_processing_toolkit.documents.limits import ExtractionLimits, ExtractionProgress
+from doc_processing_toolkit.documents.names import display_name
+from doc_processing_toolkit.documents.process import WorkerProcess
+from doc_processing_toolkit.documents.protocol import Request, path_to_text
+
+_DEFAULT_LIMITS = ExtractionLimits()
+# A process that was killed is gone at once, unless it waits for a disk that does not answer.
+_LONGEST_FAREWELL_S = 1.0
+
+
+async def extract(
+    source: Path | bytes,
+    *,
+    name: str | None = None,
+    limits: ExtractionLimits = _DEFAULT_LIMITS,
+    on_progress: Callable[[ExtractionProgress], None] | None = None,
+) -> DocumentText:
+    """Return the text of a PDF or of a text file in any encoding.
+
+    ``name`` is the file's name (by default the path's last part); the bytes, not the name, decide what it is.
+    ``on_progress`` is called on the event loop. Cancelling kills the process at once. Raises ``DocumentError``; its
+    ``code`` is one of ``DocumentErrorCode``.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[DocumentText] = loop.create_future()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def tell(callback: Callable[[], None]) -> None:
+        # A loop that is closed has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(callback)
+
+    def report(progress: ExtractionProgress) -> None:
+        if on_progress:
+            tell(lambda: None if outcome.done() else on_progress(progress))
+
+    def run() -> None:
+        settle = _run(worker)
+        tell(lambda: None if outcome.done() else settle(outcome))
+        tell(lambda: None if ended.done() else ended.set_result(None))
+
+    octets = source if isinstance(source, bytes) else None
+    worker = WorkerProcess(_request(source, name, limits), octets, report)
+    threading.Thread(target=run, name="document reader", daemon=True).start()
+    try:
+        return await outcome
+    except asyncio.CancelledError:
+        worker.stop()
+        await asyncio.wait({ended}, timeout=_LONGEST_FAREWELL_S)
+        raise
+    finally:
+        worker.stop()
+
+
+def _run(worker: WorkerProcess) -> Callable[[asyncio.Future[DocumentText]], None]:
+    """Let the worker run to its end; return what tells a future how it ended."""
+    try:
+        document = worker.run()
+    except BaseException as exc:  # noqa: BLE001 - whatever it is, the one who waits must get it
+        error = exc
+        return lambda outcome: outcome.set_exception(error)
+    return lambda outcome: outcome.set_result(document)
+
+
+def _request(source: Path | bytes, name: str | None, limits: ExtractionLimits) -> Request:
+    if name is None:
+        name = "document" if isinstance(source, bytes) else source.name or str(source)
+    return Request(
+        name=display_name(name),
+        file_name=name,
+        path=None if isinstance(source, bytes) else path_to_text(_absolute(source)),
+        octets=len(source) if isinstance(source, bytes) else 0,
+        seconds=limits.seconds,
+        memory_bytes=limits.memory_bytes,
+        source_bytes=limits.source_bytes,
+        pages=limits.pages,
+        characters=limits.characters,
+    )
+
+
+def _absolute(path: Path) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        # The current folder was deleted; the worker will not find the file in it either, and says so.
+        return str(path)

@@ -1,0 +1,1 @@
+"""Saved sessions: writing, reading, and noticing what changed in between."""

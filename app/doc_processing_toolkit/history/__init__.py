@@ -1,0 +1,1 @@
+"""What a session stores and sends of its history, and where it may be cut."""

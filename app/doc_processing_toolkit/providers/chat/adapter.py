@@ -1,0 +1,224 @@
+"""The adapter for the chat-completions wire: one request through the OpenAI SDK, its raw chunks passed on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import os
+import ssl
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from doc_processing_toolkit.core.events import Progress
+from doc_processing_toolkit.core.jsonpieces import json_pieces
+from doc_processing_toolkit.providers.base import Access, AdapterEvent, ModelCall, RequestFailedError
+from doc_processing_toolkit.providers.chat.endpoint import Connection, Endpoint, LocalEndpoint, ServerEndpoint
+from doc_processing_toolkit.providers.chat.errors import failure_of, unfinished
+from doc_processing_toolkit.providers.chat.request import body_of
+from doc_processing_toolkit.providers.chat.stream import ChatAccumulator
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+def local_adapter(access: Access) -> ChatAdapter:
+    """Return the adapter for local models."""
+    return ChatAdapter(LocalEndpoint())
+
+
+def compatible_adapter(access: Access) -> ChatAdapter:
+    """Return the adapter for a server that speaks chat completions."""
+    return ChatAdapter(ServerEndpoint(access.base_url, access.api_key))
+
+
+class ChatAdapter:
+    """Speaks chat completions to one endpoint. Clients live for one request, so none outlives its event loop."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._tls: ssl.SSLContext | None = None
+        self._asks_for_usage = True
+
+    async def stream(self, call: ModelCall) -> AsyncGenerator[AdapterEvent, None]:
+        """Send one request; see :class:`~doc_processing_toolkit.providers.base.Adapter`."""
+        sdk = await _load_sdk()
+        async with contextlib.aclosing(self._endpoint.open(call.row)) as opening:
+            async for step in opening:
+                if isinstance(step, Progress):
+                    yield step
+                    continue
+                async with contextlib.aclosing(self._request(sdk, step, call)) as events:
+                    async for event in events:
+                        yield event
+
+    async def _request(
+        self, sdk: ModuleType, connection: Connection, call: ModelCall
+    ) -> AsyncGenerator[AdapterEvent, None]:
+        try:
+            async with contextlib.aclosing(self._answer(sdk, connection, call)) as events:
+                async for event in events:
+                    yield event
+            return
+        except RequestFailedError as error:
+            if not self._asks_for_usage or not _refuses_stream_options(error):
+                raise
+        # Some servers refuse what they do not know (W-F1): this one gets it no more.
+        self._asks_for_usage = False
+        async with contextlib.aclosing(self._answer(sdk, connection, call)) as events:
+            async for event in events:
+                yield event
+
+    async def _answer(
+        self, sdk: ModuleType, connection: Connection, call: ModelCall
+    ) -> AsyncGenerator[AdapterEvent, None]:
+        collected = ChatAccumulator(call.meter, call.row)
+        was_marked = False
+        try:
+            async with contextlib.aclosing(self._chunks(sdk, connection, call)) as chunks:
+                async for chunk in chunks:
+                    for event in collected.feed(chunk):
+                        yield event
+                    if collected.has_started and not was_marked:
+                        was_marked = True
+                        connection.mark_prompt_read()
+        except (sdk.OpenAIError, _http_errors(), ValueError) as error:
+            if not collected.is_complete:
+                if getattr(error, "status_code", None) is not None:
+                    connection.mark_prompt_read()
+                raise failure_of(error, call.row, connection) from error
+        if not collected.is_complete:
+            raise unfinished(call.row, connection)
+        connection.mark_prompt_read()
+        yield collected.reply()
+
+    async def _chunks(
+        self, sdk: ModuleType, connection: Connection, call: ModelCall
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        body = body_of(call, fields=connection.fields, stop=connection.stop, asks_for_usage=self._asks_for_usage)
+        pieces = await _encoded(connection.adapted(body))
+        async with await self._client(sdk, connection, call.read_timeout_s) as client:
+            stream = await client.post(
+                "/chat/completions",
+                cast_to=object,
+                content=_sent(pieces),
+                options={
+                    "headers": {
+                        "Content-Type": "application/json",
+                        "Content-Length": str(sum(map(len, pieces))),
+                        # Not part of the wire: the SDK's description of this machine.
+                        **dict.fromkeys(_STAINLESS, sdk.Omit()),
+                    }
+                },
+                stream=True,
+                stream_cls=sdk.AsyncStream[object],
+            )
+            async with stream:
+                async for chunk in stream:
+                    if isinstance(chunk, Mapping):
+                        yield chunk
+
+    async def _client(self, sdk: ModuleType, connection: Connection, read_timeout_s: float) -> openai.AsyncOpenAI:
+        """Return a client for one request; everything that the SDK would read from the environment is given."""
+        client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
+            base_url=connection.base_url,
+            api_key=connection.api_key,
+            max_retries=0,
+            http_client=await self._http_client(connection, read_timeout_s),
+            default_headers=_headers(sdk, connection.api_key),
+        )
+        return client
+
+    async def _http_client(self, connection: Connection, read_timeout_s: float) -> httpx2.AsyncClient:
+        import httpx2
+
+        stays_here = connection.is_loopback
+        verify: ssl.SSLContext | bool = False
+        if connection.is_encrypted or not stays_here:
+            # Reading the certificates takes 50 ms and more.
+            if self._tls is None:
+                self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
+            verify = self._tls
+        return httpx2.AsyncClient(
+            timeout=httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
+            # llama.cpp's server drops kept-alive connections without a word; a client lives for one request anyway.
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            verify=verify,
+            trust_env=not stays_here,
+            follow_redirects=False,
+        )
+
+
+# What the first request would load otherwise, on the event loop.
+_LOADED_LATE = (
+    "httpx2",
+    "httpcore2",
+    "httpcore2._backends.auto",
+    "httpcore2._backends.anyio",
+    "anyio._backends._asyncio",
+    "openai.lib._client_auth",
+)
+_STAINLESS = (
+    "X-Stainless-Lang",
+    "X-Stainless-Package-Version",
+    "X-Stainless-OS",
+    "X-Stainless-Arch",
+    "X-Stainless-Runtime",
+    "X-Stainless-Runtime-Version",
+    "X-Stainless-Async",
+)
+
+
+async def _load_sdk() -> ModuleType:
+    """Return the SDK; the first import takes most of a second and happens in a thread."""
+    if "openai" in sys.modules and "httpx2" in sys.modules:
+        return sys.modules["openai"]
+    return await asyncio.to_thread(_import_sdk)
+
+
+def _import_sdk() -> ModuleType:
+    sdk = importlib.import_module("openai")
+    for name in _LOADED_LATE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    return sdk
+
+
+def _headers(sdk: ModuleType, api_key: str) -> dict[str, Any]:
+    """Return the headers of every request: the key given, and nothing that the SDK would take from the environment."""
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    ambient = [line.partition(":")[0].strip() for line in lines if ":" in line]
+    return {
+        **dict.fromkeys([*ambient, "OpenAI-Organization", "OpenAI-Project"], sdk.Omit()),
+        "Authorization": f"Bearer {api_key}",
+    }
+
+
+def _refuses_stream_options(error: RequestFailedError) -> bool:
+    return error.status in (400, 422) and "stream_options" in str(error)
+
+
+def _http_errors() -> type[Exception]:
+    import httpx2
+
+    return httpx2.HTTPError
+
+
+async def _encoded(body: Mapping[str, Any]) -> list[bytes]:
+    """Return the body as pieces of UTF-8; the loop gets its turn between large ones."""
+    pieces: list[bytes] = []
+    for piece in json_pieces(dict(body)):
+        pieces.append(piece.encode())
+        if len(piece) > 1 << 16:
+            await asyncio.sleep(0)
+    return pieces
+
+
+async def _sent(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece

@@ -1,0 +1,1 @@
+"""Fireworks: chat completions at one address, with that server's own rules."""

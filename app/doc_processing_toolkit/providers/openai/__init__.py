@@ -1,0 +1,1 @@
+"""The OpenAI Responses wire, and what every request through the OpenAI SDK has in common."""

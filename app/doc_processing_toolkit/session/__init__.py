@@ -1,0 +1,1 @@
+"""The conversation: history, accounting, and one turn at a time."""

@@ -1,0 +1,5 @@
+"""``python -m turnleaf``."""
+
+from turnleaf.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""What the desktop does without a window: files, models, checkpoints, transcripts; plain Python, no Qt."""

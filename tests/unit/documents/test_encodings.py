@@ -1,0 +1,159 @@
+"""Text in any encoding is found, and what was guessed is said to be guessed."""
+
+from __future__ import annotations
+
+import codecs
+import random
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doc_processing_toolkit.documents import identify
+from doc_processing_toolkit.documents.encoding import detect_encoding
+from unit.documents.reading import read, read_here
+from unit.documents.sentences_of_the_world import LEGACY_CASES, SENTENCES, UNICODE_ENCODINGS
+
+MARKS = {
+    "utf-8": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+}
+# Control characters are left out of a text, on purpose; so is a byte order mark at its beginning.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), min_size=1).filter(
+    lambda text: bool(text.strip())
+)
+
+
+@pytest.mark.parametrize(("language", "codec"), LEGACY_CASES)
+def test_older_encodings_are_guessed_by_the_language(language: str, codec: str) -> None:
+    sentence, _ = SENTENCES[language]
+    data = sentence.encode(codec, "ignore")
+    text, reading = read_here(data)
+    assert text == data.decode(codec)
+    assert reading.encoding_guessed
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+@pytest.mark.parametrize("encoding", UNICODE_ENCODINGS)
+def test_unicode_encodings_are_found_with_and_without_a_byte_order_mark(language: str, encoding: str) -> None:
+    sentence, _ = SENTENCES[language]
+    text, reading = read_here(f"{sentence}\n{sentence}\n".encode(encoding))
+    assert text == f"{sentence}\n{sentence}\n"
+    assert reading.encoding_guessed == encoding.endswith(("-le", "-be"))
+
+
+@given(text=ANY_TEXT)
+@pytest.mark.parametrize("encoding", MARKS)
+def test_any_text_with_a_byte_order_mark_is_found(encoding: str, text: str) -> None:
+    found, reading = read_here(MARKS[encoding] + text.encode(encoding))
+    assert found == text
+    assert not reading.encoding_guessed
+
+
+@given(text=ANY_TEXT)
+def test_any_text_in_utf8_is_found(text: str) -> None:
+    data = text.encode()
+    if identify(data, "a.txt").name != "text":
+        return
+    encoding = detect_encoding(data)
+    assert encoding is not None
+    # Seven-bit encodings write their text in ASCII: a sequence of theirs is theirs.
+    if encoding.codec in {"hz", "iso2022_jp", "iso2022_kr"}:
+        return
+    assert read_here(data)[0] == text
+
+
+@given(
+    text=st.text(st.characters(categories=["L", "Nd", "Po"], max_codepoint=0x2FFF), min_size=8).map(
+        lambda words: f"{words} and {words}.\n"
+    ),
+    encoding=st.sampled_from(["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]),
+)
+def test_any_lines_in_wide_unicode_without_a_mark_are_found(text: str, encoding: str) -> None:
+    found, reading = read_here(text.encode(encoding))
+    assert found == text
+    assert reading.encoding_guessed
+
+
+@given(data=st.binary(max_size=300))
+def test_any_bytes_end_in_text_without_surrogates_or_in_no_text(data: bytes) -> None:
+    encoding = detect_encoding(data)
+    if encoding is None or not data:
+        return
+    text = data[encoding.skip :].decode(encoding.codec, "replace")
+    assert not any(unicodedata.category(character) == "Cs" for character in text)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xe9", "café"),
+        ("Zürich".encode("latin-1"), "Zürich"),
+        ("¡Hola, señor Pérez!".encode("latin-1"), "¡Hola, señor Pérez!"),
+        ("it’s “quoted” – really…".encode("cp1252"), "it’s “quoted” – really…"),
+        ("ПРИВЕТ МИР КАК ДЕЛА".encode("koi8_r"), "ПРИВЕТ МИР КАК ДЕЛА"),
+        ("Привет, мир!".encode("koi8_r"), "Привет, мир!"),
+        ("# комментарий\nx = 1  # значение\n".encode("cp1251"), "# комментарий\nx = 1  # значение\n"),
+        ("名前,住所\n山田太郎,東京都港区\n".encode("shift_jis"), "名前,住所\n山田太郎,東京都港区\n"),
+        ("姓名,地址\n张三,北京市\n".encode("gb18030"), "姓名,地址\n张三,北京市\n"),
+        ("𠮷㐀 你好，这是四字节测试".encode("gb18030"), "𠮷㐀 你好，这是四字节测试"),
+        ("안녕하세요".encode("euc_kr"), "안녕하세요"),
+    ],
+)
+def test_short_texts_are_guessed_too(data: bytes, text: str) -> None:
+    assert read_here(data)[0] == text
+
+
+def test_plain_ascii_is_utf8_and_not_guessed() -> None:
+    document = read(b"plain", "a.txt")
+    assert (document.encoding, document.encoding_guessed) == ("utf-8", False)
+
+
+def test_guess_is_said_to_be_one_and_named() -> None:
+    document = read("Zażółć gęślą jaźń, mówią wszyscy ludzie".encode("cp1250"), "a.txt")
+    assert (document.encoding, document.encoding_guessed) == ("cp1250", True)
+
+
+def test_few_letters_at_the_end_of_a_long_ascii_text_decide() -> None:
+    ascii_part = "Nothing unusual here.\n" * 50_000
+    data = ascii_part.encode() + "Die Größe der Straße überrascht.\n".encode("latin-1")
+    assert read_here(data, characters=5_000_000)[0].endswith("Die Größe der Straße überrascht.\n")
+
+
+def test_utf8_with_a_few_broken_bytes_stays_utf8_and_says_so() -> None:
+    data = "naïve café – déjà vu\n".encode() * 20 + b"\xff\xfe broken\n"
+    text, reading = read_here(data)
+    assert text.startswith("naïve café – déjà vu\n")
+    assert (reading.encoding, reading.encoding_guessed) == ("utf-8", True)
+    assert reading.notes == ("2 places could not be decoded as utf-8 and are marked “\ufffd”.",)
+
+
+def test_text_cut_inside_a_character_by_a_limit_is_not_called_broken() -> None:
+    document = read("é".encode() * 200_000, "a.txt", source_bytes=200_001)
+    assert document.text == "é" * 100_000
+    assert document.encoding == "utf-8"
+    assert document.notes == (
+        "Only the first 100,000 characters are included. No more than 195 KiB of a file are read.",
+    )
+
+
+def test_character_cut_off_at_the_end_of_the_file_is_marked() -> None:
+    text, reading = read_here(codecs.BOM_UTF16_LE + "abc".encode("utf-16-le") + b"d")
+    assert text == "abc\ufffd"
+    assert "1 place could not be decoded as utf-16-le and is marked “\ufffd”." in reading.notes
+
+
+@pytest.mark.parametrize("size", [64, 500, 20_000])
+def test_random_bytes_are_no_text(size: int) -> None:
+    generator = random.Random(size)
+    assert all(detect_encoding(generator.randbytes(size)) is None for _ in range(20))
+
+
+@pytest.mark.parametrize("codec", ["cp037", "cp500"])
+def test_mainframe_encodings_are_found_as_well(codec: str) -> None:
+    sentence = "The committee met on Tuesday and agreed that the new contract costs 250 pounds."
+    assert read_here(sentence.encode(codec))[0] == sentence
