@@ -122,7 +122,7 @@ async def play(desktop: Desktop, beat: Heartbeat, folder: Path) -> None:
     beat.phase = "idle"
     await asyncio.sleep(0.5)
     beat.phase = "100-page PDF"
-    chat.composer.add_files([write_pdf(folder / "hundred.pdf", 100)])
+    chat.composer.add_files([folder / "hundred.pdf"])
     await until(lambda: not chat.composer.is_reading)
     beat.phase = "idle"
     for chip in chat.composer.chips:
@@ -188,6 +188,7 @@ def main() -> int:
     app.setQuitOnLastWindowClosed(False)
     with tempfile.TemporaryDirectory(prefix="bench-heartbeat-") as folder:
         profile = open_profile(Path(folder) / "profile")
+        write_pdf(Path(folder) / "hundred.pdf", 100)
         instance = SingleInstance(profile)
         instance.become_first()
         desktop = Desktop(app, profile, Options(StartRequest()), instance)

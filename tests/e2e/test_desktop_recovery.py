@@ -87,5 +87,19 @@ def test_ending_in_mid_answer_takes_three_seconds_at_most_and_keeps_the_turn(
         assert squeezed(shown) in squeezed(card)
 
 
+def test_model_process_that_dies_fails_its_turn_and_the_next_one_gets_a_new_process(
+    session: DesktopSession, tmp_path: Path
+) -> None:
+    with Turnleaf(session, tmp_path) as app:
+        app.ask(LONG_QUESTION)
+        shown = app.wait_for_shown(1)
+        (model,) = app.remember_children()
+        model.kill()
+        assert squeezed(shown) in squeezed(app.find("interruptedCard").texts())
+        app.click("sendAgain")
+        app.wait_for_shown(1)
+        assert model.pid not in app.child_pids()
+
+
 def squeezed(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()

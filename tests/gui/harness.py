@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ class Gui:
             return Backend(Library(profile), self.catalogue, intake, settings, open_chat)
 
         self._monkeypatch.setattr(desktop_module, "_backend_of", backend)
-        self._monkeypatch.setattr(desktop_module, "_exit_after", lambda _seconds, _code: None)
+        self._monkeypatch.setattr(desktop_module, "_exit_after", lambda _seconds, _code: threading.Timer(0, int))
         self.app.setQuitOnLastWindowClosed(False)
         instance = SingleInstance(self.profile)
         assert instance.become_first()

@@ -1,4 +1,4 @@
-"""A process of its own: the whole app, with a scripted model that counts slowly. ``python -m gui.scripted_app ARGS``."""
+"""A process of its own: the whole app with a model that counts slowly. ``python -m gui.scripted_app ARGS``."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ import socket
 from pathlib import Path
 
 import pytest
-from gui.harness import Gui
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QColor, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from reportlab.pdfgen import canvas
 
+from gui.harness import Gui
 from turnleaf.ui.chips import AttachmentChip
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
+from PySide6.QtWidgets import QLabel, QToolButton
+
 from doc_processing_toolkit.core.errors import ProviderError
 from doc_processing_toolkit.testing import Pause
 from gui.harness import Gui
-from PySide6.QtWidgets import QLabel, QToolButton
-
 from turnleaf.services.rows import MetaRow
 
 LONG = [f"word {n} " for n in range(400)]

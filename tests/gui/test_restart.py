@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from doc_processing_toolkit.testing import Pause
 from gui.harness import Gui
-
 from turnleaf.bridge.single_instance import StartRequest
 
 LONG = [piece for n in range(400) for piece in (f"word {n} ", Pause(0.01))]
@@ -86,7 +85,7 @@ def test_closed_tab_keeps_its_turn_and_can_be_reopened(gui: Gui) -> None:
         gui.desktop.window.actions_by_name["closeTab"].trigger()
         await gui.until(lambda: gui.chat.phase == "idle" and not gui.chat.rows)
         assert len(gui.desktop.workspace.tabs) == 1
-        await gui.until(lambda: gui.desktop.workspace.can_reopen)
+        await gui.until(lambda: gui.desktop.workspace._workspace.state.closed)
         gui.desktop.window.actions_by_name["reopenTab"].trigger()
         await gui.until(lambda: gui.cards())
         assert gui.cards()[0].cause == "stopped"

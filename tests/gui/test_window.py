@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-from gui.harness import Gui
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDesktopServices, QDropEvent
 from PySide6.QtWidgets import (
@@ -25,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.harness import Gui
 from turnleaf.services import storage
 from turnleaf.ui.actions import SPECS
 from turnleaf.ui.drop import DropOverlay

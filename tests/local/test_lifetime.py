@@ -58,7 +58,7 @@ def test_stop_while_the_prompt_is_read_answers_at_once_and_another_server_stands
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         left = time.perf_counter() - stopped
-        assert ends_within(next(iter(before)), 0.5)
+        assert ends_within(next(iter(before)), 1)
         async with service.lease() as lease:
             await ask(lease, [user("Hello.")], max_tokens=2)
         return left, time.perf_counter() - stopped, before, servers()

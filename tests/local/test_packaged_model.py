@@ -169,18 +169,23 @@ def test_it_listens_on_loopback_only_and_the_key_is_nowhere_to_be_seen(service: 
 
 
 def test_no_word_of_a_conversation_is_in_the_servers_log(service: LocalModelService) -> None:
+    word = "Xylophone77"
+    broken: list[tuple[list[Any], dict[str, Any]]] = [
+        ([user(f"{word} " * 9_000)], {}),
+        ([user(word)], {"temperature": word}),
+        ([{"role": "user", "content": [word]}], {}),
+        ([{"role": word, "content": word}], {"stop": {word: word}}),
+    ]
+
     async def scenario() -> str:
         async with service.lease() as lease:
-            await ask(lease, [user("The password is Xylophone77.")], max_tokens=4)
-            for broken in (
-                {"temperature": "Xylophone77"},
-                {"messages": [{"role": "user", "content": ["Xylophone77"]}]},
-            ):
+            await ask(lease, [user(f"The password is {word}.")], max_tokens=4)
+            for messages, settings in broken:
                 with contextlib.suppress(RefusedError):
-                    await ask(lease, [user("Xylophone77 " * 9_000)], **broken)
+                    await ask(lease, messages, **settings)
         return service._backend.request(LocalModel()).server.result().log
 
-    assert "Xylophone77" not in asyncio.run(scenario())
+    assert word not in asyncio.run(scenario())
 
 
 def test_many_streams_one_after_the_other_all_arrive(service: LocalModelService) -> None:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from doc_processing_toolkit.agent import config
+from doc_processing_toolkit.agent.compacting import Compacting
 from doc_processing_toolkit.agent.handle import RunHandle
 from doc_processing_toolkit.agent.hooks import Hooks
 from doc_processing_toolkit.agent.loop import Means, Turn
-from doc_processing_toolkit.agent.settings import DEFAULT_INLINE_BYTES, settings_from
+from doc_processing_toolkit.agent.settings import DEFAULT_INLINE_BYTES, AgentSettings, settings_from
+from doc_processing_toolkit.agent.summary import INSTRUCTIONS
 from doc_processing_toolkit.agent.tools import Tool, toolset
+from doc_processing_toolkit.agent.truncation import IN_FINGERPRINT, READ_ON, offers_reading_on, reading_tool
 from doc_processing_toolkit.core.aio import Closing, EventStream
+from doc_processing_toolkit.core.errors import ToolError
 from doc_processing_toolkit.core.events import Complete, Event
+from doc_processing_toolkit.core.kept_results import KeptResults
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.core.protocols import MediaStore, TurnRequest
 from doc_processing_toolkit.core.result import AgentResult
 from doc_processing_toolkit.envelope.fingerprint import fingerprint
+from doc_processing_toolkit.history.compaction_config import compaction_config
 from doc_processing_toolkit.media.store import store_from
 from doc_processing_toolkit.providers.base import Access, Adapter, make_adapter
 from doc_processing_toolkit.registry import find
@@ -33,6 +39,11 @@ class Agent:
     unknown model, ``ValueError`` or ``TypeError`` for a setting that cannot be, ``ToolError`` for an unusable tool,
     and ``NotSupportedError`` for what this version does not do yet. A missing key or a server that is not there is
     found out at the first request.
+
+    ``tool_choice`` is ``"auto"``, ``"none"``, ``"required"`` or a tool's name, whatever the provider calls it; a forced
+    call is asked for in a turn's first request only, or no turn would end. ``parallel_tool_calls=False`` lets the model
+    call one tool at a time. ``thinking``, ``effort``, ``temperature`` and ``max_output_tokens`` go to rows that take
+    them; what a row does not take is left out, with one warning.
     """
 
     def __init__(
@@ -73,7 +84,10 @@ class Agent:
         self.row: ModelRow = self._find_row(model, base_url)
         self.settings = settings_from(given)
         self.tools: dict[str, Tool] = toolset(tools)
+        if READ_ON in self.tools and self.settings.truncated_result_read_chars is not None:
+            raise ToolError(f"{READ_ON!r} is the name of the built-in tool; give your own another name")
         self._sent = self.settings.sent_with(self.row, tuple(self.tools))
+        self._compacting = self._compaction()
         self.media_store = store_from(media_store)
         self.access = Access(base_url, api_key)
         self.access.check()
@@ -200,11 +214,14 @@ class Agent:
 
     def prefix_fingerprint(self) -> dict[str, str]:
         """Return the digests of the system prompt and of the tool surface."""
-        return fingerprint(self.settings.instructions, [vars(tool) for tool in self.tools.values()])
+        tools = [vars(tool) for tool in self.tools.values()]
+        if offers_reading_on(self.settings) and self.row.takes_setting("tools"):
+            tools.append({**vars(reading_tool(KeptResults(), 1)), "name": IN_FINGERPRINT})
+        return fingerprint(self.settings.instructions, tools)
 
     def start_turn(self, request: TurnRequest) -> Turn:
         """Return a turn that is ready to run; nothing has left yet."""
-        turn = Turn(Means(self.row, self._speaker, self.settings, self._sent, self.tools), request)
+        turn = Turn(Means(self.row, self._speaker, self.settings, self._sent, self.tools, self._compacting), request)
         self._run_handle = turn.handle
         return turn
 
@@ -215,6 +232,22 @@ class Agent:
     def _find_row(self, model: str, base_url: str | None) -> ModelRow:
         """Return the model's row; a model outside the registry brings its own."""
         return find(model, base_url)
+
+    def _compaction(self) -> Compacting | None:
+        """Return what turns need to compact. Raises ``ValueError`` for a summary model that nobody knows."""
+        chosen = compaction_config(self.settings.compaction, self.settings.compaction_config)
+        if chosen is None:
+            return None
+        row = self.row if chosen.summary_model is None else find(chosen.summary_model)
+        speaker = self._speaker if row is self.row else self._summariser(row)
+        settings = AgentSettings(instructions=INSTRUCTIONS, max_retries=self.settings.max_retries)
+        means = Means(row, speaker, settings, settings.sent_with(row, ()), {})
+        return Compacting(chosen, lambda request: Turn(means, request))
+
+    def _summariser(self, row: ModelRow) -> Callable[[], Adapter]:
+        """Return the way to the model that writes summaries; key and address are the agent's on the same provider."""
+        access = self.access if row.provider == self.row.provider else Access()
+        return lambda: make_adapter(row, access)
 
     def _speaker(self) -> Adapter:
         """Return the adapter, made when first needed. Raises ``ProviderError`` where none speaks for the row."""

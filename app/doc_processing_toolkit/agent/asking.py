@@ -9,29 +9,27 @@ import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from doc_processing_toolkit.agent.handle import RunHandle
 from doc_processing_toolkit.agent.spending import Spending
-from doc_processing_toolkit.core.errors import ProviderError, TurnTimeoutError
+from doc_processing_toolkit.agent.watch import Watch
+from doc_processing_toolkit.core.errors import ProviderError
 from doc_processing_toolkit.core.events import Progress, ReasoningDelta, Retry, TextDelta
 from doc_processing_toolkit.core.usage import TokenUsage
-from doc_processing_toolkit.providers.base import Adapter, AdapterEvent, Meter, ModelCall, Reply, RequestFailedError
-from doc_processing_toolkit.providers.retry import plan_retry
+from doc_processing_toolkit.providers.base import Adapter, Meter, ModelCall, Reply, RequestFailedError
+from doc_processing_toolkit.providers.retry import LONGEST_RETRY_AFTER_S, plan_retry
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a turn may take (``deadline`` is loop time), and how often a request is sent again."""
+    """How often a request is sent again, and whether its deltas are handed out as they come."""
 
-    deadline: float
-    timeout_s: float
     max_retries: int
     is_streamed: bool
 
 
 async def ask(
-    adapter: Adapter, call: ModelCall, handle: RunHandle, spending: Spending, limits: Limits
+    adapter: Adapter, call: ModelCall, watch: Watch, spending: Spending, limits: Limits
 ) -> AsyncGenerator[Progress | TextDelta | ReasoningDelta | Retry | Reply, None]:
     """Send a request and yield its events; the last is the :class:`Reply`, its usage banked.
 
@@ -40,18 +38,19 @@ async def ask(
     """
     attempt = 1
     while True:
-        handle.check_abort()
+        watch.check()
         has_shown = False
         reply: Reply | None = None
         attempted = dataclasses.replace(call, meter=Meter())
         try:
-            async with contextlib.aclosing(_guarded(adapter.stream(attempted), handle, limits)) as events:
-                async for event in events:
-                    has_shown = has_shown or isinstance(event, TextDelta | ReasoningDelta)
+            async with contextlib.aclosing(adapter.stream(attempted)) as events:
+                while (event := await watch.wait_for(anext(events, None))) is not None:
                     if isinstance(event, Reply):
                         reply = event
                         break
+                    has_shown = has_shown or type(event) is not Progress
                     yield event
+                    watch.check()
             if reply is None:
                 raise RequestFailedError("the answer ended before it was complete", is_retryable=True)
         except RequestFailedError as error:
@@ -60,7 +59,7 @@ async def ask(
                 raise _broken(error) from error
             plan = plan_retry(attempt, limits.max_retries, error.retry_after) if error.is_retryable else None
             if plan is None:
-                raise
+                raise _final(error) from error.__cause__
             failure = error
         except BaseException:
             _bank_broken(attempted.meter, spending, attempt)
@@ -73,49 +72,30 @@ async def ask(
         spending.retry_count += 1
         log.info("request to %s failed (%s); attempt %d in %.1f s", call.row.id, failure.code, attempt, plan.delay_s)
         yield Retry(attempt, plan.delay_s, str(failure))
-        await _guarded_sleep(plan.delay_s, handle, limits)
-
-
-async def _guarded(
-    events: AsyncGenerator[AdapterEvent, None], handle: RunHandle, limits: Limits
-) -> AsyncGenerator[AdapterEvent, None]:
-    """Yield the events; an abort and the turn's deadline end the wait for the next one."""
-    async with contextlib.aclosing(events):
-        while True:
-            async with _deadline(handle, limits):
-                event = await anext(events, None)
-            if event is None:
-                return
-            yield event
-
-
-async def _guarded_sleep(seconds: float, handle: RunHandle, limits: Limits) -> None:
-    async with _deadline(handle, limits):
-        await asyncio.sleep(seconds)
-
-
-@contextlib.asynccontextmanager
-async def _deadline(handle: RunHandle, limits: Limits) -> AsyncGenerator[None, None]:
-    handle.check_abort()
-    try:
-        async with asyncio.timeout_at(limits.deadline) as wait:
-            handle.guard(wait)
-            yield
-    except TimeoutError as error:
-        if not wait.expired():
-            raise
-        handle.check_abort()
-        raise TurnTimeoutError(
-            f"the turn took longer than {limits.timeout_s:g} s; ask for less, or give the agent a longer timeout"
-        ) from error
-    finally:
-        handle.guard(None)
+        watch.check()
+        await watch.wait_for(asyncio.sleep(plan.delay_s))
 
 
 def _bank_broken(meter: Meter, spending: Spending, attempt: int) -> None:
     """Bank what a request that did not reach its end is known to have used."""
     if meter.usage != TokenUsage():
         spending.bank(meter.usage, meter.served_model, is_retry=attempt > 1)
+
+
+def _final(error: RequestFailedError) -> RequestFailedError:
+    """Return the failure that ends the turn; one that asks for a longer wait than is waited for names the time."""
+    wait = error.retry_after
+    if not error.is_retryable or wait is None or wait <= LONGEST_RETRY_AFTER_S:
+        return error
+    return RequestFailedError(
+        f"{error}; it asks to wait {wait:,.0f} s, which is longer than the {LONGEST_RETRY_AFTER_S:g} s that are "
+        "waited here; send the question again then",
+        is_retryable=True,
+        provider=error.provider,
+        status=error.status,
+        code=error.code,
+        retry_after=wait,
+    )
 
 
 def _broken(error: RequestFailedError) -> ProviderError:

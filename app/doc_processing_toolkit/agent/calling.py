@@ -5,27 +5,38 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import json
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from doc_processing_toolkit.agent.outcome import Content, content_of, shown
+from doc_processing_toolkit.agent.signature import ArgumentError
 from doc_processing_toolkit.agent.tools import Tool
+from doc_processing_toolkit.agent.truncation import READ_ON, Truncation
 from doc_processing_toolkit.core.events import ToolCallResult
-from doc_processing_toolkit.core.jsonclean import UncleanValueError, clean, clean_text
+from doc_processing_toolkit.core.jsonclean import clean_text
+from doc_processing_toolkit.core.model_row import ModelRow
+from doc_processing_toolkit.dialects.view import TextPart, ToolOutcome
 from doc_processing_toolkit.providers.base import CallAsked
 
-DEFAULT_RESULT_CHARACTERS = 100_000
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call that was answered: what the host is told of it, and what the model gets."""
+
+    position: int
+    event: ToolCallResult
+    outcome: ToolOutcome
 
 
 async def run_calls(
-    calls: Sequence[CallAsked], tools: Mapping[str, Tool], *, max_characters: int
-) -> AsyncGenerator[ToolCallResult, None]:
-    """Run the calls side by side and yield each result as it comes; closing this cancels what still runs.
-
-    ``max_characters`` bounds a result's text, 0 never cuts.
-    """
-    running = {asyncio.ensure_future(_answer(call, tools, max_characters)) for call in calls}
+    calls: Sequence[CallAsked], tools: Mapping[str, Tool], *, row: ModelRow, truncation: Truncation
+) -> AsyncGenerator[Answered, None]:
+    """Run the calls side by side and yield each answer as it comes; closing this cancels what still runs."""
+    running = {
+        asyncio.ensure_future(_answer(position, call, tools, row, truncation)) for position, call in enumerate(calls)
+    }
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -38,56 +49,62 @@ async def run_calls(
             await asyncio.wait(running)
 
 
-def cut(text: str, max_characters: int) -> str:
-    """Return the text, cut with a note when it is longer than ``max_characters`` (0 never cuts)."""
-    if not max_characters or len(text) <= max_characters:
-        return text
-    return f"{text[:max_characters]}\n[cut: {max_characters:,} of {len(text):,} characters]"
-
-
-async def _answer(call: CallAsked, tools: Mapping[str, Tool], max_characters: int) -> ToolCallResult:
+async def _answer(
+    position: int, call: CallAsked, tools: Mapping[str, Tool], row: ModelRow, truncation: Truncation
+) -> Answered:
     started = time.monotonic()
+    content, is_error = await _content(call, tools, row)
+    # A slice is as long as the setting for slices says.
+    if call.name != READ_ON:
+        content = _cut(content, truncation)
+    duration = round(time.monotonic() - started, 6)
+    event = ToolCallResult(call.id, call.name, shown(content), is_error, duration)
+    return Answered(position, event, ToolOutcome(call.id, call.name, content, is_error))
+
+
+async def _content(call: CallAsked, tools: Mapping[str, Tool], row: ModelRow) -> tuple[Content, bool]:
     tool = tools.get(call.name)
     if tool is None:
         known = ", ".join(sorted(tools)) or "none"
-        content, is_error = f"Error: there is no tool called {call.name!r}; the tools are: {known}", True
-    elif call.problem:
-        content, is_error = f"Error: the arguments of {call.name!r} {call.problem}; send a JSON object", True
-    else:
-        content, is_error = await _outcome(tool, call.arguments)
-    return ToolCallResult(
-        call.id, call.name, cut(content, max_characters), is_error, round(time.monotonic() - started, 6)
-    )
-
-
-async def _outcome(tool: Tool, arguments: dict[str, Any]) -> tuple[str, bool]:
+        return f"Error: there is no tool called {call.name!r}; the tools are: {known}", True
+    if call.problem:
+        return f"Error: the arguments of {call.name!r} {call.problem}; send a JSON object", True
     try:
         async with asyncio.timeout(tool.timeout) as limit:
-            value = await _call(tool, arguments)
-        return _text(value), False
+            content = await _call(tool, call.arguments, row)
+        return content, False
+    except ArgumentError as error:
+        return clean_text(f"Error: {error}"), True
     except TimeoutError as error:
         if limit.expired():
             return f"Error: {tool.name} did not finish within {tool.timeout:g} s", True
-        return f"Error: {type(error).__name__}: {error}", True
+        return _error(error), True
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is an answer to the model (A04)
-        return clean_text(f"Error: {type(error).__name__}: {error}"), True
+        return _error(error), True
 
 
-async def _call(tool: Tool, arguments: dict[str, Any]) -> Any:
+async def _call(tool: Tool, given: dict[str, Any], row: ModelRow) -> Content:
+    """Return what the tool's value means; a sync tool, and the reading of a large value, run off the event loop."""
+    arguments = tool.arguments(given)
     if inspect.iscoroutinefunction(tool.function):
-        return await tool.function(**arguments)
-    context = contextvars.copy_context()
-    value = await asyncio.to_thread(context.run, lambda: tool.function(**arguments))
-    return await value if inspect.isawaitable(value) else value
+        value = await tool.function(**arguments)
+    else:
+        context = contextvars.copy_context()
+        value = await asyncio.to_thread(context.run, lambda: tool.function(**arguments))
+        if inspect.isawaitable(value):
+            value = await value
+    if isinstance(value, Exception):
+        raise value
+    if value is None or isinstance(value, str):
+        return content_of(value, row)
+    return await asyncio.to_thread(content_of, value, row)
 
 
-def _text(value: Any) -> str:
-    """Return a tool's value as the text that the model gets: a string as it is, anything else as JSON."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if value is None:
-        return ""
-    try:
-        return json.dumps(clean(value), ensure_ascii=False)
-    except UncleanValueError:
-        return clean_text(str(value))
+def _error(error: Exception) -> str:
+    return clean_text(f"Error: {type(error).__name__}: {error}".rstrip(": "))
+
+
+def _cut(content: Content, truncation: Truncation) -> Content:
+    if isinstance(content, str):
+        return truncation.cut(content)
+    return tuple(TextPart(truncation.cut(part.text)) if isinstance(part, TextPart) else part for part in content)

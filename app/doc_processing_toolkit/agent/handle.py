@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from doc_processing_toolkit.core.errors import TurnAbortedError
 
@@ -12,14 +13,14 @@ class RunHandle:
     """Steers one turn from outside, or from a hook; every method may be called from any thread.
 
     ``pause`` and ``inject`` act at the loop's next safe point (before a request, after the tools of a round);
-    ``abort`` ends a request that is waiting for its server too. Nothing is serialised: the process must stay alive.
+    ``abort`` ends a wait for the server or for tools too. Nothing is serialised: the process must stay alive.
     """
 
     def __init__(self) -> None:
         self._messages: deque[str] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed: asyncio.Event | None = None
-        self._wait: asyncio.Timeout | None = None
+        self._interrupt: Callable[[], None] | None = None
         self._abort_reason: str | None = None
         self.is_paused = False
         self.is_finished = False
@@ -79,9 +80,9 @@ class RunHandle:
         if self._abort_reason is not None:
             raise TurnAbortedError(self._abort_reason)
 
-    def guard(self, wait: asyncio.Timeout | None) -> None:
-        """Name the wait that an abort has to break, ``None`` when there is none."""
-        self._wait = wait
+    def watched_by(self, interrupt: Callable[[], None] | None) -> None:
+        """Name what ends the wait that an abort has to break, ``None`` when there is none."""
+        self._interrupt = interrupt
 
     def _notify(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -90,5 +91,5 @@ class RunHandle:
     def _wake(self) -> None:
         if self._changed is not None:
             self._changed.set()
-        if self.is_aborted and self._wait is not None and self._loop is not None and not self._wait.expired():
-            self._wait.reschedule(self._loop.time())
+        if self.is_aborted and self._interrupt is not None:
+            self._interrupt()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from doc_processing_toolkit.agent.prices import context_window
 from doc_processing_toolkit.agent.settings import AgentSettings
 from doc_processing_toolkit.core.errors import ProviderError
 from doc_processing_toolkit.core.events import Progress
@@ -20,6 +21,7 @@ from doc_processing_toolkit.media.intake import is_document, take_files
 
 # Tokens are estimated from characters; a question is refused only when it cannot fit even if the estimate is high.
 ESTIMATE_SLACK = 1.5
+_TEXT_FIELDS = ("content", "parts", "output", "arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,13 @@ async def build_question(
 
 def check_fit(row: ModelRow, messages: Iterable[Message], instructions: str | None) -> None:
     """Raise ``ProviderError`` when the conversation cannot fit the row's window; the message names both numbers."""
-    if row.context_window is None:
+    window = context_window(row)
+    if window is None:
         return
     texts = [instructions or ""]
     for message in messages:
         texts.extend(_texts(message))
-    allowed = row.context_window * ESTIMATE_SLACK
+    allowed = window * ESTIMATE_SLACK
     characters = sum(map(len, texts))
     # No text takes more than a token a character, and none less than one for four: most need no closer look.
     if characters <= allowed:
@@ -68,17 +71,20 @@ def check_fit(row: ModelRow, messages: Iterable[Message], instructions: str | No
     if needed > allowed:
         raise ProviderError(
             f"the conversation is too long for {row.label}: it takes about {needed:,} tokens and the window holds "
-            f"{row.context_window:,}; attach less, or go back to an earlier turn",
+            f"{window:,}; attach less, or go back to an earlier turn",
             provider=row.provider,
             code="context_length_exceeded",
         )
 
 
 def _texts(message: Message) -> list[str]:
-    """Return a message's texts; media counts nothing here."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [content]
-    if not isinstance(content, list):
-        return []
-    return [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    """Return a message's texts, in whichever dialect it is; media counts nothing here."""
+    texts: list[str] = []
+    for field in _TEXT_FIELDS:
+        value = message.get(field)
+        if type(value) is str:
+            texts.append(value)
+        elif type(value) is list:
+            texts += [part["text"] for part in value if type(part) is dict and type(part.get("text")) is str]
+            texts += [part["content"] for part in value if type(part) is dict and type(part.get("content")) is str]
+    return texts

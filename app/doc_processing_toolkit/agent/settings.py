@@ -10,6 +10,7 @@ from typing import Any
 from doc_processing_toolkit.agent.hooks import Hooks
 from doc_processing_toolkit.core.errors import NotSupportedError
 from doc_processing_toolkit.core.model_row import ModelRow
+from doc_processing_toolkit.history.compaction_config import compaction_config
 from doc_processing_toolkit.history.config import check_history_config
 
 log = logging.getLogger(__name__)
@@ -35,17 +36,19 @@ _MAY_BE_NONE = frozenset(
 )
 # What this version cannot do yet, and the value that asks for nothing.
 _NOT_YET: Mapping[str, Any] = {
-    "compaction": False,
-    "compaction_config": None,
-    "truncated_result_read_chars": None,
     "mcp_servers": (),
-    "strict_prefix_binding": False,
-    "prefix_strip_fallback": False,
-    "anthropic_block_binding": None,
-    "reuse_anthropic_container": False,
 }
 _TOOL_CHOICES = (None, "auto", "none", "required")
-_SENT = ("temperature", "max_output_tokens", "effort", "thinking", "tool_choice", "parallel_tool_calls")
+_SENT = (
+    *("temperature", "max_output_tokens", "effort", "thinking", "tool_choice", "parallel_tool_calls"),
+    *("prefix_strip_fallback", "anthropic_block_binding", "reuse_anthropic_container"),
+)
+# Settings whose default asks for nothing, and so is not sent.
+_QUIET: Mapping[str, Any] = {
+    "parallel_tool_calls": True,
+    "prefix_strip_fallback": False,
+    "reuse_anthropic_container": False,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +96,16 @@ class AgentSettings:
         if not isinstance(self.thinking, bool | int | None) or (type(self.thinking) is int and self.thinking < 1):
             raise ValueError(f"thinking is {self.thinking!r}; it must be None, True, False or a number of tokens")
         check_history_config(self.session_history_config)
+        compaction_config(self.compaction, self.compaction_config)
         for name, nothing in _NOT_YET.items():
             if getattr(self, name) != nothing:
                 raise NotSupportedError(f"this version does not do {name} yet; leave it at {nothing!r}")
 
     def sent_with(self, row: ModelRow, tools: tuple[str, ...]) -> dict[str, Any]:
         """Return what goes into each request to this row; what it does not take is left out with one warning."""
-        asked = {name: getattr(self, name) for name in _SENT}
-        if not tools or self.parallel_tool_calls:
-            asked.pop("parallel_tool_calls")
+        asked = {name: getattr(self, name) for name in _SENT if getattr(self, name) != _QUIET.get(name)}
+        if not tools:
+            asked.pop("parallel_tool_calls", None)
         if self.tool_choice not in (*_TOOL_CHOICES, *tools):
             raise ValueError(
                 f"tool_choice is {self.tool_choice!r}; it must be one of {_listed((*_TOOL_CHOICES, *tools))}"
@@ -124,8 +128,9 @@ def settings_from(given: Mapping[str, Any]) -> AgentSettings:
     """Return the settings among a constructor's arguments, copied so that the caller's own may change."""
     values = {name: given[name] for name in setting_names()}
     values["mcp_servers"] = tuple(values["mcp_servers"])
-    if isinstance(values["session_history_config"], Mapping):
-        values["session_history_config"] = dict(values["session_history_config"])
+    for name in ("session_history_config", "compaction_config"):
+        if isinstance(values[name], Mapping):
+            values[name] = dict(values[name])
     return AgentSettings(**values)
 
 

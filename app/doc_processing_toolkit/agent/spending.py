@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from doc_processing_toolkit.agent.prices import price
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.core.result import AgentResult, CostRecord
 from doc_processing_toolkit.core.usage import TokenUsage
@@ -21,7 +22,7 @@ class Spending:
 
     def bank(self, usage: TokenUsage, served_model: str, *, is_retry: bool) -> CostRecord:
         """Record one request and return its record."""
-        cost, is_known = price(self.row, usage)
+        cost, is_known = price(self.row, usage, served_model)
         record = CostRecord(
             provider=self.row.provider,
             model=served_model or self.row.model,
@@ -54,8 +55,3 @@ class Spending:
         result.retry_input_tokens = sum(record.input_tokens for record in repeated)
         result.retry_output_tokens = sum(record.output_tokens for record in repeated)
         return result
-
-
-def price(row: ModelRow, usage: TokenUsage) -> tuple[float, bool]:
-    """Return what a request costs in US dollars, and whether that is known; an unknown price counts as 0."""
-    return 0.0, row.is_free

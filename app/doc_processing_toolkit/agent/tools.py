@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_type_hints
+from typing import Any
 
+from doc_processing_toolkit.agent.signature import Signature
 from doc_processing_toolkit.core.errors import ToolError
 from doc_processing_toolkit.providers.base import ToolSpec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class Tool:
@@ -35,29 +35,39 @@ class Tool:
             raise ToolError(f"tool {name!r} needs a function to call, not a {type(function).__name__}")
         if not isinstance(parameters, Mapping) or parameters.get("type", "object") != "object":
             raise ToolError(f"tool {name!r} needs a JSON schema of type 'object' for its parameters")
+        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0):
+            raise ToolError(f"tool {name!r}: timeout is {timeout!r}; it must be a number of seconds above 0")
+        try:
+            json.dumps(parameters, allow_nan=False, default=dict)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(f"the parameters of tool {name!r} are no JSON: {error}") from error
         self.name = name
         self.description = description
         self.parameters = {"type": "object", "properties": {}, **parameters}
         self.function = function
         self.timeout = timeout
+        self._signature: Signature | None = None
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> Tool:
-        """Return a tool whose schema comes from the function's annotations, its description from the docstring."""
+        """Return a tool whose schema comes from the function's annotations, its description from the docstring.
+
+        The arguments reach the function as its annotations say: models, dataclasses, enums, sets, dates.
+        """
         name = getattr(function, "__name__", "")
-        properties: dict[str, Any] = {}
-        required: list[str] = []
-        hints = _hints(function, name)
-        for parameter in _parameters(function, name):
-            schema = _schema_of(hints.get(parameter.name, Any), name, parameter.name)
-            if parameter.default is inspect.Parameter.empty:
-                required.append(parameter.name)
-            properties[parameter.name] = schema
-        schema = {"type": "object", "properties": properties, "required": required}
-        return cls(name, inspect.getdoc(function) or name, schema, function)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ToolError(f"{function!r} has no name that a tool can have; wrap it: Tool(name, ..., function)")
+        signature = Signature(function, name)
+        tool = cls(name, signature.description or name, signature.schema, function)
+        tool._signature = signature
+        return tool
+
+    def arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the function takes them. Raises :class:`ArgumentError` for what does not fit."""
+        return given if self._signature is None else self._signature.converted(given)
 
     @property
     def spec(self) -> ToolSpec:
@@ -82,34 +92,3 @@ def _from_callable(entry: Any) -> Tool:
     if not callable(entry):
         raise ToolError(f"a tool is a function or a Tool, not a {type(entry).__name__}")
     return Tool.from_function(entry)
-
-
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    try:
-        return get_type_hints(function, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise ToolError(f"the annotations of tool {name!r} cannot be read: {error}") from error
-
-
-def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError) as error:
-        raise ToolError(f"the signature of tool {name!r} cannot be read: {error}") from error
-    for parameter in parameters:
-        if parameter.kind not in _KINDS:
-            raise ToolError(f"tool {name!r} takes {parameter}, which no model can fill; name every argument")
-    return parameters
-
-
-def _schema_of(annotation: Any, name: str, parameter: str) -> dict[str, Any]:
-    if annotation is Any:
-        return {}
-    # pydantic takes 100 ms to import and only function tools need it.
-    import pydantic
-
-    try:
-        schema: dict[str, Any] = pydantic.TypeAdapter(annotation).json_schema()
-    except pydantic.errors.PydanticUserError as error:
-        raise ToolError(f"argument {parameter!r} of tool {name!r} has no JSON schema: {annotation!r}") from error
-    return schema

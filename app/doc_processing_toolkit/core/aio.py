@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 EventT = TypeVar("EventT")
 
@@ -36,8 +36,11 @@ class EventStream(Generic[EventT]):
     def __init__(self, events: AsyncGenerator[EventT, None], closing: Closing | None = None) -> None:
         self._events = events
         self._closing = closing or Closing()
-        self._step: asyncio.Task[EventT] | None = None
+        self._reader: asyncio.Task[Any] | None = None
+        self._left = asyncio.Event()
+        self._ending = asyncio.Lock()
         self._is_closed = False
+        self._is_cut = False
 
     def __aiter__(self) -> EventStream[EventT]:
         return self
@@ -45,21 +48,29 @@ class EventStream(Generic[EventT]):
     async def __anext__(self) -> EventT:
         if self._is_closed:
             raise StopAsyncIteration
-        if self._step is not None:
+        if self._reader is not None:
             raise RuntimeError("another task is already waiting for this stream's next event")
-        # A task of its own, so that aclose() can stop this step without cancelling the caller.
-        step = self._step = asyncio.ensure_future(_next(self._events))
+        reader = self._reader = asyncio.current_task()
+        cancels = reader.cancelling() if reader is not None else 0
         try:
-            return await step
-        except asyncio.CancelledError:
-            if self._closing.is_closed and not _is_being_cancelled():
+            event = await anext(self._events)
+        except BaseException as error:
+            is_ours = self._is_cut and reader is not None and reader.uncancel() <= cancels
+            if not isinstance(error, asyncio.CancelledError):
+                self._is_closed = True
+            elif is_ours:
                 raise StopAsyncIteration from None
             raise
-        except BaseException:
-            self._is_closed = True
-            raise
         finally:
-            self._step = None
+            self._reader = None
+            self._left.set()
+        if self._closing.is_closed:
+            # Closed from inside the work, or while the work would not be cancelled.
+            if self._is_cut and reader is not None:
+                reader.uncancel()
+            await self._end()
+            raise StopAsyncIteration
+        return event
 
     async def __aenter__(self) -> EventStream[EventT]:
         return self
@@ -74,17 +85,19 @@ class EventStream(Generic[EventT]):
         if not self._is_closed:
             self._closing.note()
         self._is_closed = True
-        step = self._step
-        if step is not None:
-            step.cancel()
-            await asyncio.wait([step])
-        await self._events.aclose()
+        reader = self._reader
+        if reader is not None and reader is asyncio.current_task():
+            # Called from inside the work, which cannot wait for its own end: it ends with its next event.
+            return
+        if reader is not None:
+            self._left.clear()
+            if not self._is_cut:
+                self._is_cut = True
+                reader.cancel()
+            await self._left.wait()
+        await self._end()
 
-
-async def _next(events: AsyncGenerator[EventT, None]) -> EventT:
-    return await anext(events)
-
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    async def _end(self) -> None:
+        # A generator that is being closed must not be closed a second time meanwhile.
+        async with self._ending:
+            await self._events.aclose()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from doc_processing_toolkit.core.events import Event
+from doc_processing_toolkit.core.kept_results import KeptResults
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.core.result import AgentResult
 
@@ -32,6 +33,12 @@ class TurnRequest:
     ``history`` is what goes before the question, ready to be sent; ``context`` is text that goes into the question's
     first part and is not stored. ``run`` is the turn's number from 1; ``is_streamed`` says that deltas are handed
     out as they come, so that a request which broke after one cannot be repeated.
+
+    The rest is a session's alone: ``frozen_tools`` is the tool surface that it began with (E01), ``container_id`` the
+    provider's container to go on in (H12), ``kept_results`` the rests of cut results (A05), and ``is_continued`` says
+    that another turn is likely to follow. ``stored`` is the history as the session holds it, ``prepare`` makes of such
+    a history what is sent (the messages, and the context), ``hides_results`` says that none of its tool results is,
+    and ``estimate_gap`` by how many tokens the latest request was larger than estimated: what a compaction needs.
     """
 
     prompt: str
@@ -41,6 +48,27 @@ class TurnRequest:
     output_schema: Any = None
     run: int = 1
     is_streamed: bool = False
+    frozen_tools: tuple[Any, ...] | None = None
+    container_id: str | None = None
+    kept_results: KeptResults | None = None
+    is_continued: bool = False
+    stored: Sequence[Message] = ()
+    prepare: Callable[[Sequence[Message]], tuple[list[Message], str]] | None = None
+    hides_results: bool = False
+    estimate_gap: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a turn's compactions made of the history before it.
+
+    ``history`` is to be stored instead of the session's own, ``sent_count`` is how many messages went before the
+    question, and ``events`` tell each compaction.
+    """
+
+    history: list[Message]
+    sent_count: int
+    events: list[dict[str, Any]]
 
 
 class Handle(Protocol):
@@ -57,7 +85,10 @@ class TurnRun(Protocol):
     """A turn that runs, or has run.
 
     ``question`` is the user message once it was built, else ``None``; ``injected`` the user messages that were
-    delivered inside the turn; ``spent`` is a result that holds what the turn has cost so far.
+    delivered inside the turn; ``spent`` is a result that holds what the turn has cost so far. ``tool_surface`` are the
+    tools that its requests carried, ``tool_drift`` how the agent's own have moved away from the frozen ones, and
+    ``container_id`` the container of the latest answer. ``compacted`` is ``None`` when the history is as it was, and
+    ``estimate_gap`` is by how many tokens the latest request was larger than estimated.
     """
 
     @property
@@ -66,6 +97,16 @@ class TurnRun(Protocol):
     def question(self) -> Message | None: ...
     @property
     def injected(self) -> list[Message]: ...
+    @property
+    def tool_surface(self) -> tuple[Any, ...]: ...
+    @property
+    def tool_drift(self) -> dict[str, Any] | None: ...
+    @property
+    def container_id(self) -> str | None: ...
+    @property
+    def compacted(self) -> Compacted | None: ...
+    @property
+    def estimate_gap(self) -> int: ...
 
     def events(self) -> AsyncGenerator[Event, None]:
         """Run the turn; the last event is ``complete``. Raises what the turn raises."""

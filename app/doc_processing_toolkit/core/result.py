@@ -12,6 +12,7 @@ class CostRecord:
     """One request that was billed. Tokens are counts, ``cost`` is US dollars, ``at`` is UTC.
 
     ``input_tokens`` counts every prompt token once; the cached and cache-write counts are parts of it.
+    ``is_summary`` marks a request that wrote a summary for a compaction, and answered nobody.
     """
 
     provider: str
@@ -24,6 +25,7 @@ class CostRecord:
     cost_known: bool
     is_retry: bool
     at: datetime
+    is_summary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ from doc_processing_toolkit.dialects.view import (
 
 PDF = "application/pdf"
 PLAIN_TEXT = "text/plain"
+# W-A38.
+IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+LONGEST_IMAGE_BASE64 = 10 * 1024 * 1024
 _ROLES = frozenset({"user", "assistant", "system"})
 _KINDS = {
     "text": Kind.TEXT,
@@ -140,7 +143,7 @@ class AnthropicLens:
         """
         if len(parts) == 1 and isinstance(parts[0], TextPart):
             return {"role": "user", "content": parts[0].text}
-        said = [part for part in parts if not isinstance(part, TextPart) or part.text.strip()]
+        said = [part for part in parts if not _is_blank(part)]
         return {"role": "user", "content": [_native_part(part) for part in said]}
 
     def assistant_message(self, text: str) -> Message:
@@ -251,5 +254,26 @@ def _base64_source(part: MediaPart) -> dict[str, Any]:
 
 
 def _native_result(result: ToolOutcome) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content}
-    return {**block, "is_error": True} if result.is_error else block
+    content: Any = result.content
+    if not isinstance(content, str):
+        content = [_native_part(part) for part in map(_taken, content) if not _is_blank(part)]
+    if result.is_error:
+        # Beside an error the server takes text alone (W-A8).
+        texts = content if isinstance(content, str) else [block for block in content if _is_text(block)]
+        return {"type": "tool_result", "tool_use_id": result.call_id, "content": texts, "is_error": True}
+    return {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+
+
+def _taken(part: UserPart) -> UserPart:
+    """Return a tool's part as it may stand in a result; what the server takes nowhere is told in its place."""
+    if isinstance(part, TextPart):
+        return part
+    if part.kind == "image":
+        is_taken = part.mime_type in IMAGE_TYPES and len(part.data) <= LONGEST_IMAGE_BASE64
+    else:
+        is_taken = part.mime_type == PDF or part.mime_type.startswith("text/")
+    return part if is_taken else TextPart(f"[{part.mime_type}, {len(part.data) * 3 // 4:,} bytes, cannot be shown]")
+
+
+def _is_blank(part: UserPart) -> bool:
+    return isinstance(part, TextPart) and not part.text.strip()

@@ -29,6 +29,15 @@ def running_turn_start(messages: Sequence[Message]) -> int:
     return 0
 
 
+def round_lacks_thinking(messages: Sequence[Message]) -> bool:
+    """Whether the running turn has tool rounds and the first of them did not begin with thinking (W-A24)."""
+    for message in messages[running_turn_start(messages) :]:
+        if message.get("role") == "assistant":
+            blocks = _blocks(message)
+            return not blocks or type_of(blocks[0]) not in THINKING
+    return False
+
+
 def has_thinking(message: Message) -> bool:
     """Whether a message holds thinking, readable or redacted."""
     return any(type_of(block) in THINKING for block in _blocks(message))

@@ -147,8 +147,19 @@ class ChatLens:
         return {"role": "assistant", "content": text}
 
     def result_messages(self, results: Sequence[ToolOutcome]) -> list[Message]:
-        """Return one tool message per call; the dialect has no mark for an error, so the text says it."""
-        return [{"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in results]
+        """Return one tool message per call; the dialect has no mark for an error, so the text says it.
+
+        A tool message holds text only (W-F3): media goes into a user message behind the round.
+        """
+        answers: list[Message] = []
+        shown: list[UserPart] = []
+        for result in results:
+            media = [part for part in result.content if isinstance(part, MediaPart)]
+            text = _said(result.content, len(media))
+            answers.append({"role": "tool", "tool_call_id": result.call_id, "content": text})
+            if media:
+                shown += [TextPart(f"Result of {result.name}:"), *media]
+        return [*answers, self.user_message(shown)] if shown else answers
 
     def system_text(self, message: Message) -> str | None:
         """Return a system message's text, ``None`` for any other message."""
@@ -161,6 +172,14 @@ def text_of(message: Message) -> str:
     if isinstance(content, list):
         return "\n\n".join(str(part["text"]) for part in content if isinstance(part, dict) and _is_text(part))
     return "" if content is None else str(content)
+
+
+def _said(content: str | Sequence[UserPart], media: int) -> str:
+    """Return a tool's outcome as text that says how much media follows."""
+    if isinstance(content, str):
+        return content
+    texts = [part.text for part in content if isinstance(part, TextPart)]
+    return "\n".join([*texts, f"[{media} file(s) in the next message]"] if media else texts)
 
 
 def _is_text(part: dict[str, Any]) -> bool:

@@ -8,12 +8,14 @@ from typing import Any
 from doc_processing_toolkit.core.protocols import Message
 from doc_processing_toolkit.dialects.anthropic import AnthropicLens
 from doc_processing_toolkit.dialects.chat import ChatLens
+from doc_processing_toolkit.dialects.google import GoogleLens
 from doc_processing_toolkit.dialects.openai import OpenAILens
 from doc_processing_toolkit.dialects.view import Lens
 
 _LENSES: dict[str, Lens] = {
     "anthropic": AnthropicLens(),
     "chat": ChatLens(),
+    "google": GoogleLens(),
     "openai": OpenAILens(),
 }
 _ANTHROPIC_BLOCKS = frozenset(

@@ -13,59 +13,24 @@ CALLS = frozenset({"function_call", "custom_tool_call"})
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 # Everything that OpenAI runs itself, or that only makes sense beside such an item.
 PROVIDER_TOOLS = frozenset(
-    [
-        "web_search_call",
-        "file_search_call",
-        "code_interpreter_call",
-        "image_generation_call",
-        "computer_call",
-        "computer_call_output",
-        "local_shell_call",
-        "local_shell_call_output",
-        "shell_call",
-        "shell_call_output",
-        "apply_patch_call",
-        "apply_patch_call_output",
-        "mcp_call",
-        "mcp_list_tools",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "tool_search_call",
-        "tool_search_output",
-        "additional_tools",
-        "program",
-        "program_output",
-    ]
+    {
+        *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
+        *("computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"),
+        *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
+        *("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
+        *("tool_search_call", "tool_search_output", "additional_tools", "program", "program_output"),
+    }
 )
-# Items that the server takes only with their id (openai 3.57, response_input_item_param).
-_NEED_THEIR_ID = frozenset(
-    [
-        "web_search_call",
-        "file_search_call",
-        "code_interpreter_call",
-        "image_generation_call",
-        "computer_call",
-        "local_shell_call",
-        "mcp_call",
-        "mcp_list_tools",
-        "mcp_approval_request",
-        "program",
-        "program_output",
-    ]
-)
-_WRITTEN_BY_CLIENT = RESULTS | frozenset(
-    [
-        "computer_call_output",
-        "local_shell_call_output",
-        "shell_call_output",
-        "apply_patch_call_output",
-        "mcp_approval_response",
-        "additional_tools",
-        "item_reference",
-        "compaction_trigger",
-        "configuration_update",
-    ]
-)
+# Items that the server takes without an id, too (openai 3.57, response_input_item_param).
+_MAY_LOSE_ID = CALLS | {
+    *("message", "reasoning", "compaction", "tool_search_call", "tool_search_output"),
+    *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
+}
+_WRITTEN_BY_CLIENT = RESULTS | {
+    *("computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
+    *("mcp_approval_response", "additional_tools"),
+    *("item_reference", "compaction_trigger", "configuration_update"),
+}
 _PLAIN_KINDS = CALLS | {"message", "reasoning"}
 _OUTPUT_ONLY = frozenset({"created_by"})
 
@@ -104,20 +69,28 @@ def as_stored(output: Sequence[Message], *, keeps_payloads: bool) -> list[Messag
     ``encrypted_content`` is stored; without it the server's own store is counted on.
     """
     items = [_cleaned(item) for item in output]
-    if not keeps_payloads:
+    if keeps_payloads:
+        usable = [item for item in items if type_of(item) != "reasoning" or item.get("encrypted_content") is not None]
+        items = mend(items, usable)
+    else:
         items = [_without(item, "encrypted_content") if type_of(item) == "reasoning" else item for item in items]
-    kept: list[Message] = []
-    has_reasoning = False
-    for position, item in enumerate(items):
-        if type_of(item) == "reasoning":
-            is_usable = item.get("encrypted_content") is not None or not keeps_payloads
-            if not is_usable or not _has_follower(items, position):
-                continue
-            has_reasoning = True
-        elif not has_reasoning:
-            item = without_id(item)
-        kept.append(item)
-    return kept
+    first = next((at for at, item in enumerate(items) if type_of(item) == "reasoning"), len(items))
+    bare = [without_id(item) if type_of(item) in _PLAIN_KINDS else item for item in items[:first]]
+    return settled([*bare, *items[first:]])
+
+
+def settled(items: Sequence[Message]) -> list[Message]:
+    """Return the items without what the server would refuse of their reasoning; everything else is the same object.
+
+    A reasoning item goes when nothing of its answer follows it, and loses its id when what follows has none (W-O1);
+    what was minted with one that went loses its own (W-O2).
+    """
+    current = list(items)
+    while True:
+        kept = [found for at, item in enumerate(current) if (found := _as_it_may_stand(current, at, item)) is not None]
+        if len(kept) == len(current) and all(new is old for new, old in zip(kept, current, strict=True)):
+            return current
+        current = mend(current, kept)
 
 
 def mend(before: Sequence[Message], after: Sequence[Message]) -> list[Message]:
@@ -130,7 +103,7 @@ def mend(before: Sequence[Message], after: Sequence[Message]) -> list[Message]:
     orphans: set[str] = set()
     is_lost = False
     for item in before:
-        if not is_written_by_model(item):
+        if type_of(item) in RESULTS or (type_of(item) == "message" and item.get("role") != "assistant"):
             is_lost = False
         elif type_of(item) == "reasoning":
             is_lost = item.get("id") is not None and item["id"] not in kept
@@ -144,13 +117,13 @@ def without_ids(items: Sequence[Message], ids: set[str]) -> list[Message]:
     return [
         without_id(item) if item.get("id") in ids else item
         for item in items
-        if item.get("id") not in ids or type_of(item) not in _NEED_THEIR_ID
+        if item.get("id") not in ids or type_of(item) in _MAY_LOSE_ID
     ]
 
 
 def without_id(item: Message) -> Message:
-    """Return the item without its id; the same object where it has none or needs it."""
-    return item if item.get("id") is None or type_of(item) in _NEED_THEIR_ID else _without(item, "id")
+    """Return the item without its id; the same object where it has none or may need it."""
+    return item if item.get("id") is None or type_of(item) not in _MAY_LOSE_ID else _without(item, "id")
 
 
 def longest_legal(items: Sequence[Message], count: int) -> int:
@@ -161,9 +134,15 @@ def longest_legal(items: Sequence[Message], count: int) -> int:
     return end
 
 
-def _has_follower(items: Sequence[Message], position: int) -> bool:
-    """Whether a written item comes behind a reasoning item before the answer ends."""
-    return any(type_of(item) != "reasoning" for item in items[position + 1 :])
+def _as_it_may_stand(items: Sequence[Message], at: int, item: Message) -> Message | None:
+    if item.get("type") != "reasoning":
+        return item
+    follower = next((items[n] for n in range(at + 1, len(items)) if items[n].get("type") != "reasoning"), None)
+    if follower is None or not is_written_by_model(follower):
+        return None
+    if item.get("id") is None or follower.get("id") is not None:
+        return item
+    return without_id(item) if item.get("encrypted_content") is not None else None
 
 
 def _cleaned(item: Mapping[str, Any]) -> Message:

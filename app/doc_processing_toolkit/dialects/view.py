@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from doc_processing_toolkit.core.protocols import Message
 
@@ -84,11 +84,11 @@ UserPart = TextPart | MediaPart
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool call came to: text, or the text of its error."""
+    """What a tool call came to: text, or parts where media is among it, or the text of its error."""
 
     call_id: str
     name: str
-    content: str
+    content: str | tuple[UserPart, ...]
     is_error: bool = False
 
 
@@ -138,6 +138,17 @@ class Lens(Protocol):
 
     def system_text(self, message: Message) -> str | None:
         """Return a system message's text, ``None`` for any other message."""
+
+
+@runtime_checkable
+class MendingLens(Protocol):
+    """What a lens has besides where its messages lean on each other (OpenAI's items do)."""
+
+    def mend(self, before: Sequence[Message], after: Sequence[Message]) -> list[Message]:
+        """Return ``after``, what a filter left of ``before``, without what cannot stand there any more."""
+
+    def longest_legal(self, messages: Sequence[Message], count: int) -> int:
+        """Return ``count``, or less where the cut would leave a message without what it needs."""
 
 
 def replace_blocks(message: Message, views: Sequence[BlockView]) -> Message:

@@ -4,27 +4,50 @@ from __future__ import annotations
 
 import codecs
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
-from doc_processing_toolkit.documents.legacy import guess_legacy
-from doc_processing_toolkit.documents.plausibility import has_many_controls
-from doc_processing_toolkit.documents.wide import detect_bom, detect_wide
+from doc_processing_toolkit.documents.plausibility import CONTROLS, detect_bom, detect_wide, has_many_controls
 
 _SLICE = 1 << 20
 _SAMPLE = 16 << 10
+_LONGEST_LINE = 2 << 10
+_BEFORE = 64
+# Below this, characters that are UTF-16 as well are no proof of it.
+_WIDE_AT_LEAST = 32
+_ASCII = bytes(range(0x80))
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
-_SEVEN_BIT = (
-    (re.compile(rb"\x1b\$[@B]|\x1b\([JI]|\x1b\$\("), ("iso2022_jp", "iso2022_jp_ext", "iso2022_jp_2", "iso2022_kr")),
-    (re.compile(rb"\x1b\$\)C"), ("iso2022_kr",)),
-    (re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}"), ("hz",)),
+# HTML, XML and some programs say at the beginning what they are in.
+_DECLARATION = re.compile(rb"[\x00-\x7f]{0,1024}?(?:charset|coding)[\x00-\x7f]{0,64}", re.IGNORECASE)
+# Only lines with such bytes tell encodings apart. ASCII before the first of them is no part of a character.
+_TELLING = re.compile(rb"[\x80-\xff][^\n]*\n?")
+_SEVEN_BIT_ESCAPE = re.compile(rb"(?:\x1b\$|\x1b\(|~\{)[^\n]*\n?")
+_SEVEN_BIT = ("iso2022", "hz")
+# Errors a sound character, or a byte beyond ASCII: up to here a text is damaged, beyond it is something else.
+_UTF8_ERRORS, _OLDER_ERRORS = 0.2, 0.1
+# Two scripts inside a word, or C1 control characters: no text is like that, in the right encoding.
+_ODDITIES = re.compile("[A-Za-z\u00c0-\u024f][\u0370-\u1eff]|[\u0370-\u1eff][A-Za-z\u00c0-\u024f]|[\x80-\x84\x86-\x9f]")
+_ODD = 0.1
+# A clean text in an encoding of several bytes a character is recognised with this much confidence, others seldom.
+_SURE = 0.6
+# With less confidence than this the detector has no idea.
+_CLUELESS, _COMMONEST = 0.03, "cp1252"
+# Met in no document any more, but by chance alike to a few words in the encodings that are.
+_EXTINCT = (
+    *("utf-7", "hp-roman8", "mac-iceland", "mac-turkish", "iso8859-3", "iso8859-4", "iso8859-10", "iso8859-14"),
+    *("iso8859-16", "cp424", "cp856", "cp864", "cp875", "cp1006", "cp1026", "koi8-t", "kz1048", "ptcp154"),
+    "shift_jis_2004",
 )
-# Below this a guess is no text that we know; far below, none at all.
-_DOUBTFUL, _HOPELESS = -4.4, -4.9
-_ENOUGH_TO_REFUSE = 48
-# Errors a sound character: up to here UTF-8 is damaged, beyond it is something else.
-_ERRORS_PER_CHARACTER = 0.2
-# The national standard inside its vendor's extension: the better known name, where it is enough.
-_NARROWER = {"cp932": "shift_jis", "cp949": "euc_kr", "cp950": "big5"}
+# The relative that is written today: taken where the text is the same, for it may have what comes further on.
+_TODAY = {
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "iso8859-15": "cp1252",
+    "tis-620": "cp874",
+    "euc_jis_2004": "euc_jp",
+    "euc_kr": "cp949",
+}
 
 
 class Encoding(NamedTuple):
@@ -40,8 +63,7 @@ def detect_encoding(data: bytes | bytearray, *, is_whole: bool = True) -> Encodi
 
     ``is_whole`` is false for the beginning of a text, which may end inside a character.
 
-    A byte order mark decides, then UTF-8's own structure; the rest is guessed: UTF-16 and UTF-32 by their shape,
-    seven-bit encodings by their escapes, all others by which language the bytes would be likeliest text of.
+    A byte order mark decides, then UTF-8's own structure; the rest is guessed.
     """
     if marked := detect_bom(data):
         return Encoding(*marked)
@@ -51,27 +73,18 @@ def detect_encoding(data: bytes | bytearray, *, is_whole: bool = True) -> Encodi
             return Encoding(codec, guessed=True)
         if _is_utf8(data, is_whole):
             return Encoding("utf-8")
-    if codec := detect_wide(data if is_whole else data[: len(data) // 4 * 4]):
+    if (many_controls or len(data) >= _WIDE_AT_LEAST) and (codec := detect_wide(data)):
         return Encoding(codec, guessed=True)
     if many_controls:
         return None
-    return Encoding("utf-8", guessed=True) if _is_damaged_utf8(data) else _guess_eight_bit(data)
+    return Encoding("utf-8" if _is_damaged_utf8(data) else _older(data), guessed=True)
 
 
 def _seven_bit(data: bytes | bytearray) -> str | None:
-    if not data.isascii():
+    """Return the encoding that writes its text in ASCII with escapes between, if it is one."""
+    if not data.isascii() or not (sample := b"".join(_lines(_SEVEN_BIT_ESCAPE, data))):
         return None
-    for escapes, codecs_with_it in _SEVEN_BIT:
-        if escapes.search(data):
-            return next((codec for codec in codecs_with_it if _decodes_beyond_ascii(data, codec)), None)
-    return None
-
-
-def _decodes_beyond_ascii(data: bytes | bytearray, codec: str) -> bool:
-    try:
-        return not codecs.getincrementaldecoder(codec)().decode(bytes(data)).isascii()
-    except UnicodeDecodeError:
-        return False
+    return next((codec for codec, _ in _guesses(sample)[:1] if codec.startswith(_SEVEN_BIT)), None)
 
 
 def _is_utf8(data: bytes | bytearray, is_whole: bool) -> bool:
@@ -85,32 +98,67 @@ def _is_utf8(data: bytes | bytearray, is_whole: bool) -> bool:
 
 
 def _is_damaged_utf8(data: bytes | bytearray) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    errors = sound = 0
+    errors, sound = _errors(data, "utf-8"), 0
     for start in range(0, len(data), _SLICE):
-        text = decoder.decode(data[start : start + _SLICE])
-        if not text.isascii():
-            errors += text.count("\ufffd")
-            sound += len(_BEYOND_ASCII.findall(text))
-    return errors + sound > 0 and errors <= (sound - errors) * _ERRORS_PER_CHARACTER
+        text = bytes(data[start : start + _SLICE]).decode("utf-8", "ignore")
+        sound += 0 if text.isascii() else len(_BEYOND_ASCII.findall(text))
+    return errors + sound > 0 and errors <= sound * _UTF8_ERRORS
 
 
-def _guess_eight_bit(data: bytes | bytearray) -> Encoding | None:
-    guess = guess_legacy(data)
-    if guess.likelihood < _DOUBTFUL:
-        # Imported only here: it costs as much as reading a short document.
-        import charset_normalizer
+def _older(data: bytes | bytearray) -> str:
+    """Return the likeliest of the older encodings in which the whole of ``data`` makes sense."""
+    lines = [line.translate(None, CONTROLS + b"\x0e\x0f\x1a\x1b") for line in _lines(_TELLING, data)]
+    declaration = _DECLARATION.match(data)
+    sample = (declaration[0] if declaration else b"") + b"".join(lines)
+    guesses = _guesses(sample)
+    if guesses[0][1] < _SURE:
+        # One broken byte rules an encoding of several bytes out for good: other lines may be whole.
+        parts = [part for start in range(4) if (part := b"".join(lines[start::4]))]
+        guesses = [*(guess for part in parts for guess in _guesses(part)[:1] if guess[1] >= _SURE), *guesses]
+    most = len(data.translate(None, _ASCII)) * _OLDER_ERRORS
+    fitting = (codec for codec, _ in guesses if _makes_sense(sample, codec) and _errors(data, codec) <= most)
+    return codecs.lookup(next(fitting, guesses[0][0])).name
 
-        match = charset_normalizer.from_bytes(bytes(data[:_SAMPLE])).best()
-        if match is not None:
-            return Encoding(codecs.lookup(match.encoding).name, guessed=True)
-        if guess.likelihood < _HOPELESS and len(data) >= _ENOUGH_TO_REFUSE:
-            return None
-    return Encoding(_familiar_name(guess.codec, data), guessed=True)
+
+def _lines(pattern: re.Pattern[bytes], data: bytes | bytearray) -> list[bytes]:
+    lines: list[bytes] = []
+    room, last = _SAMPLE, 0
+    for found in pattern.finditer(data):
+        start, end = found.span()
+        lines.append(bytes(data[max(last, start - _BEFORE) : min(end, start + room, start + _LONGEST_LINE)]))
+        room, last = room - len(lines[-1]), end
+        if room <= 0:
+            break
+    return lines
 
 
-def _familiar_name(codec: str, data: bytes | bytearray) -> str:
-    narrower = _NARROWER.get(codec)
-    if narrower and data.decode(narrower, "replace") == data.decode(codec, "replace"):
-        codec = narrower
-    return codecs.lookup(codec).name
+def _guesses(sample: bytes) -> list[tuple[str, float]]:
+    """Return codecs with the detector's confidence in each, the likeliest first; never none."""
+    # Imported only here: it costs more than reading a short document.
+    import chardet
+
+    # The line end keeps a text from being taken for the binary format whose first letters it begins with.
+    data = b"\n" + sample
+    best = chardet.detect(data, compat_names=False, exclude_encodings=_EXTINCT)
+    others = chardet.detect_all(data, compat_names=False, exclude_encodings=_EXTINCT, ignore_threshold=True)
+    guesses = [(_today(name, sample), guess["confidence"]) for guess in (best, *others) if (name := guess["encoding"])]
+    return guesses if guesses and guesses[0][1] >= _CLUELESS else [(_COMMONEST, 0.0), *guesses]
+
+
+def _today(codec: str, sample: bytes) -> str:
+    relative = _TODAY.get(codec)
+    if relative and sample.decode(relative, "replace") == sample.decode(codec, "replace"):
+        return relative
+    return codec
+
+
+def _makes_sense(sample: bytes, codec: str) -> bool:
+    text = sample.decode(codec, "replace")
+    capitals = sum(second > "\x7f" and second.isupper() and first.islower() for first, second in pairwise(text))
+    return len(_ODDITIES.findall(text)) + capitals <= _ODD * len(_BEYOND_ASCII.findall(text))
+
+
+def _errors(data: bytes | bytearray, codec: str) -> int:
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    slices = (bytes(data[start : start + _SLICE]) for start in range(0, len(data), _SLICE))
+    return sum(decoder.decode(piece).count("\ufffd") for piece in slices)

@@ -10,12 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from doc_processing_toolkit.documents.document import DocumentText
+from doc_processing_toolkit.documents.endings import fault
 from doc_processing_toolkit.documents.limits import ExtractionLimits, ExtractionProgress
 from doc_processing_toolkit.documents.names import display_name
 from doc_processing_toolkit.documents.process import WorkerProcess
 from doc_processing_toolkit.documents.protocol import Request, path_to_text
+from doc_processing_toolkit.documents.slots import Begin, Slots
 
 _DEFAULT_LIMITS = ExtractionLimits()
+# One for all event loops of the application: they share its processors. Each process may take much memory, so that
+# many processors do not mean as many processes.
+_slots = Slots(min(max(os.cpu_count() or 2, 2), 8))
 # A process that was killed is gone at once, unless it waits for a disk that does not answer.
 _LONGEST_FAREWELL_S = 1.0
 
@@ -30,7 +35,8 @@ async def extract(
     """Return the text of a PDF or of a text file in any encoding.
 
     ``name`` is the file's name (by default the path's last part); the bytes, not the name, decide what it is.
-    ``on_progress`` is called on the event loop. Cancelling kills the process at once. Raises ``DocumentError``; its
+    ``on_progress`` is called on the event loop. Cancelling kills the process at once. Of many documents, about as many
+    are read at once as there are processors; the time limit does not count the wait. Raises ``DocumentError``; its
     ``code`` is one of ``DocumentErrorCode``.
     """
     loop = asyncio.get_running_loop()
@@ -48,20 +54,36 @@ async def extract(
 
     def run() -> None:
         settle = _run(worker)
+        _slots.give_back()
         tell(lambda: None if outcome.done() else settle(outcome))
         tell(lambda: None if ended.done() else ended.set_result(None))
 
-    octets = source if isinstance(source, bytes) else None
-    worker = WorkerProcess(_request(source, name, limits), octets, report)
-    threading.Thread(target=run, name="document reader", daemon=True).start()
+    def begin() -> bool:
+        try:
+            threading.Thread(target=run, name="document reader", daemon=True).start()
+        except RuntimeError as exc:
+            error = fault(request.name, f"it cannot be started: {exc}")
+            tell(lambda: None if outcome.done() else outcome.set_exception(error))
+            return False
+        return True
+
+    request = _request(source, name, limits)
+    worker = WorkerProcess(request, source if isinstance(source, bytes) else None, report)
+    _slots.take(begin)
     try:
         return await outcome
     except asyncio.CancelledError:
-        worker.stop()
-        await asyncio.wait({ended}, timeout=_LONGEST_FAREWELL_S)
+        if not _leave(worker, begin):
+            await asyncio.wait({ended}, timeout=_LONGEST_FAREWELL_S)
         raise
     finally:
-        worker.stop()
+        _leave(worker, begin)
+
+
+def _leave(worker: WorkerProcess, begin: Begin) -> bool:
+    """Kill the worker, and return whether it was still waiting for its turn."""
+    worker.stop()
+    return _slots.forgo(begin)
 
 
 def _run(worker: WorkerProcess) -> Callable[[asyncio.Future[DocumentText]], None]:

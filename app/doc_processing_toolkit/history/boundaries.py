@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from doc_processing_toolkit.core.protocols import Message
-from doc_processing_toolkit.dialects.view import Kind, Lens
+from doc_processing_toolkit.dialects.view import Kind, Lens, MendingLens
 
 Boundary = dict[str, int]
 
@@ -18,9 +18,9 @@ def boundary(run: int, start: int, end: int) -> Boundary:
 
 def legal_prefix(messages: Sequence[Message], count: int, lens: Lens) -> int:
     """Return the length of the longest legal prefix of at most ``count`` messages: no call in it lacks its result."""
-    end = min(count, len(messages))
+    end = _standing(messages, min(count, len(messages)), lens)
     while (stranded := _first_stranded(messages[:end], lens)) is not None:
-        end = stranded
+        end = _standing(messages, stranded, lens)
     return end
 
 
@@ -56,16 +56,25 @@ def turn_at(records: Sequence[Boundary], index: int) -> int | None:
     return None
 
 
+def _standing(messages: Sequence[Message], end: int, lens: Lens) -> int:
+    return lens.longest_legal(messages, end) if isinstance(lens, MendingLens) else end
+
+
 def _first_stranded(messages: Sequence[Message], lens: Lens) -> int | None:
     """Return where the last message stands that has a call without its result behind it."""
     answered: set[str | None] = set()
+    in_answer = False
     for index in range(len(messages) - 1, -1, -1):
         views = lens.views(messages[index])
         if any(view.kind is Kind.CALL and view.call_id not in answered for view in views):
             return index
         if lens.role(messages[index]) == "assistant":
-            # A round ends here: its results answer these calls and no earlier ones.
-            answered = set()
+            # One answer may be several messages (OpenAI's items).
+            in_answer = True
+            continue
+        if in_answer:
+            # The round began behind this message: its results answer no earlier calls.
+            answered, in_answer = set(), False
         answered |= {view.call_id for view in views if view.kind is Kind.RESULT}
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from doc_processing_toolkit.core.protocols import Message
-from doc_processing_toolkit.dialects.view import BlockView, Kind, Lens
+from doc_processing_toolkit.dialects.view import BlockView, Kind, Lens, MendingLens
 from doc_processing_toolkit.history.config import HistoryConfig
 
 RESULT_PLACEHOLDER = "[tool result left out]"
@@ -61,11 +61,20 @@ class Prepared:
     context: str = ""
 
 
-def prepare(messages: Sequence[Message], config: HistoryConfig, lens: Lens) -> Prepared:
-    """Return what a request carries of the history, by the mode; messages that do not change are the same objects."""
+def prepare(
+    messages: Sequence[Message], config: HistoryConfig, lens: Lens, *, binds_reasoning: bool = False
+) -> Prepared:
+    """Return what a request carries of the history, by the mode; messages that do not change are the same objects.
+
+    ``binds_reasoning`` says that the server refuses reasoning when anything before it has changed (W-A29): behind the
+    first result that the mode changes none is sent then.
+    """
     if config.mode == "text_summary":
         return Prepared([], flatten(messages, lens))
-    return Prepared(_filtered(messages, _WHEN_SENT.get(config.mode), config, lens))
+    kept = _filtered(messages, _WHEN_SENT.get(config.mode), config, lens)
+    if binds_reasoning and Kind.RESULT in _WHEN_SENT.get(config.mode, ()):
+        kept = _unbound(messages, kept, lens)
+    return Prepared(kept)
 
 
 def stored(turn: Sequence[Message], config: HistoryConfig, lens: Lens) -> list[Message]:
@@ -85,15 +94,42 @@ def flatten(messages: Sequence[Message], lens: Lens) -> str:
     return "\n\n".join([_SUMMARY_HEAD, *lines, _SUMMARY_TAIL]) if lines else ""
 
 
+def without_reasoning(messages: Sequence[Message], lens: Lens) -> list[Message]:
+    """Return the messages without reasoning."""
+    rebuilt = (
+        lens.rebuild(message, [view for view in lens.views(message) if view.kind is not Kind.REASONING])
+        for message in messages
+    )
+    kept = [message for message in rebuilt if message is not None]
+    return lens.mend(messages, kept) if isinstance(lens, MendingLens) else kept
+
+
 def open_round_start(messages: Sequence[Message], lens: Lens) -> int | None:
     """Return where the tool round begins that the history ends in, ``None`` when it does not end in one."""
     for index in range(len(messages) - 1, -1, -1):
         kinds = {view.kind for view in lens.views(messages[index])}
         if Kind.CALL in kinds:
-            return index
+            return _answer_start(messages, index, lens)
         if Kind.RESULT not in kinds:
             return None
     return None
+
+
+def _unbound(before: Sequence[Message], after: Sequence[Message], lens: Lens) -> list[Message]:
+    """Return ``after`` without the reasoning behind the first message that is not the one before the filter."""
+    same = 0
+    while same < min(len(before), len(after)) and before[same] is after[same]:
+        same += 1
+    if same == len(before) == len(after):
+        return list(after)
+    return [*after[:same], *without_reasoning(after[same:], lens)]
+
+
+def _answer_start(messages: Sequence[Message], index: int, lens: Lens) -> int:
+    """Return where the answer begins that the message at ``index`` is part of; one may be several messages."""
+    while index and lens.role(messages[index - 1]) == "assistant":
+        index -= 1
+    return index
 
 
 def _filtered(
@@ -107,7 +143,8 @@ def _filtered(
         start = open_round_start(messages, lens)
         end = end if start is None else start
     changed = (_changed(message, rules, config, lens) for message in messages[:end])
-    return [*(message for message in changed if message is not None), *messages[end:]]
+    kept = [*(message for message in changed if message is not None), *messages[end:]]
+    return lens.mend(messages, kept) if isinstance(lens, MendingLens) else kept
 
 
 def _changed(message: Message, rules: Mapping[Kind, Change], config: HistoryConfig, lens: Lens) -> Message | None:

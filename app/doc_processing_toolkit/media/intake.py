@@ -20,6 +20,7 @@ from doc_processing_toolkit.media.policy import base64_text
 from doc_processing_toolkit.media.sniff import HEAD_BYTES, human_size, is_playable_or_visible, sniff
 
 MAX_MEDIA_BYTES = 100 * 1000 * 1000
+_PDF = "application/pdf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,9 @@ def _checked_path(path: Path) -> SourceFile:
 async def _part(item: Attachment, row: ModelRow, policy: str, on_progress: ProgressSink) -> UserPart:
     if isinstance(item, DocumentText):
         return document_part(row, display_name(item.name), item.text)
-    if is_playable_or_visible(item.mime_type):
+    if is_playable_or_visible(item.mime_type) or (item.mime_type == _PDF and row.takes("document")):
         return await _media_part(item, row, policy)
-    if item.mime_type == "application/pdf" and policy == "raise" and not row.takes("document"):
+    if item.mime_type == _PDF and policy == "raise":
         raise _unsupported(item, row)
     document = await extract(item.source, name=item.name, on_progress=_sink(item.name, on_progress))
     return document_part(row, display_name(item.name), document.text)
@@ -116,7 +117,7 @@ async def _part(item: Attachment, row: ModelRow, policy: str, on_progress: Progr
 
 async def _media_part(item: SourceFile, row: ModelRow, policy: str) -> UserPart:
     mime_type = item.mime_type or "application/octet-stream"
-    if not row.takes(mime_type.partition("/")[0]):
+    if not row.takes(MediaPart("", mime_type).kind):
         if policy == "raise":
             raise _unsupported(item, row)
         return TextPart(f"[{mime_type}, {human_size(item.size)}, not accepted by {row.label}]")

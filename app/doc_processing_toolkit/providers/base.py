@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import SplitResult, urlsplit
 
 from doc_processing_toolkit.core.errors import ProviderError
 from doc_processing_toolkit.core.events import Progress, ReasoningDelta, TextDelta
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.core.protocols import Message
+from doc_processing_toolkit.core.result import MediaUpload
 from doc_processing_toolkit.core.usage import TokenUsage
 
 _ADAPTERS: Mapping[str, tuple[str, str]] = {
     "anthropic": ("doc_processing_toolkit.providers.anthropic.adapter", "anthropic_adapter"),
+    "google": ("doc_processing_toolkit.providers.google.adapter", "google_adapter"),
     "local": ("doc_processing_toolkit.providers.chat.adapter", "local_adapter"),
     "fireworks": ("doc_processing_toolkit.providers.fireworks.endpoint", "fireworks_adapter"),
     "openai": ("doc_processing_toolkit.providers.openai.adapter", "openai_adapter"),
@@ -76,7 +79,8 @@ class Reply:
 
     ``messages`` are the native messages to go into the transcript; ``stop_reason`` is ``end_turn``, ``tool_use``,
     ``max_tokens``, ``stop_sequence``, ``refusal``, ``pause_turn`` (send the conversation again as it now is, and the
-    model goes on) or the server's own word. ``input_transformations`` says what the server left out of the request.
+    model goes on) or the server's own word. ``input_transformations`` says what the server left out of the request,
+    ``media_uploads`` which files were uploaded for it (J12).
     """
 
     messages: tuple[Message, ...]
@@ -87,6 +91,7 @@ class Reply:
     served_model: str
     container_id: str | None = None
     input_transformations: tuple[dict[str, Any], ...] = ()
+    media_uploads: tuple[MediaUpload, ...] = ()
 
 
 AdapterEvent = Progress | TextDelta | ReasoningDelta | Reply
@@ -110,6 +115,41 @@ class Adapter(Protocol):
         sending again cannot mend (no key, no model file). A stream that ends without its terminal event is an error.
         Closing the generator closes the connection.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Messages whose large media lies with the provider now: as they are to be stored and sent, and the uploads."""
+
+    messages: tuple[Message, ...]
+    uploads: tuple[MediaUpload, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """What a provider says of an uploaded file; ``expiration_time`` is UTC, ``None`` where it does not say."""
+
+    is_usable: bool
+    expiration_time: datetime | None = None
+
+
+@runtime_checkable
+class FileHolder(Protocol):
+    """An adapter whose provider holds uploaded files for a time; see :class:`Adapter` for what these raise."""
+
+    async def place_media(self, row: ModelRow, messages: Sequence[Message], *, timeout_s: float) -> Placed:
+        """Upload the media that cannot go inline and return the messages that point to it instead.
+
+        Messages without such media are the same objects. ``timeout_s`` bounds each step in seconds.
+        """
+
+    async def upload(
+        self, row: ModelRow, data: bytes, mime_type: str, name: str = "", *, timeout_s: float
+    ) -> MediaUpload:
+        """Upload bytes and return when the file can be used."""
+
+    async def check_file(self, row: ModelRow, uri: str, *, timeout_s: float) -> HeldFile:
+        """Ask for a file by its URI; one that is gone, or another key's, is not usable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ async def shared_client(*, is_loopback: bool, is_encrypted: bool = True) -> http
     ``is_loopback`` addresses are reached without a proxy and without kept-alive connections (llama.cpp's server drops
     those without a word); ``is_encrypted=False`` spares a plain loopback address the reading of the certificates.
     Redirects are not followed. Give the timeouts with each request. A response with an event or a body without end
-    breaks off with ``httpx2.RemoteProtocolError``.
+    breaks off with ``http_guard.ResponseTooLargeError``, an ``httpx2.RemoteProtocolError``.
     """
     loop = asyncio.get_running_loop()
     kind = (is_loopback, is_encrypted or not is_loopback)

@@ -12,6 +12,10 @@ LONGEST_BODY_BYTES = 256 * 1024 * 1024
 _BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
+class ResponseTooLargeError(httpx2.RemoteProtocolError):
+    """A response that is larger than any answer can be; asking again would bring it again."""
+
+
 def guarded(response: httpx2.Response) -> httpx2.AsyncByteStream:
     """Return the response's stream under the limits; events are counted where the server says it sends events."""
     sends_events = response.headers.get("content-type", "").partition(";")[0].strip() == "text/event-stream"
@@ -22,7 +26,7 @@ def guarded(response: httpx2.Response) -> httpx2.AsyncByteStream:
 
 
 class _Guarded(httpx2.AsyncByteStream):
-    """Passes chunks on until a limit is passed, then raises ``httpx2.RemoteProtocolError``."""
+    """Passes chunks on until a limit is passed, then raises :class:`ResponseTooLargeError`."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request, longest_event: int) -> None:
         self._stream = stream
@@ -58,5 +62,5 @@ class _Guarded(httpx2.AsyncByteStream):
         if self._total > LONGEST_BODY_BYTES:
             raise self._too_long(f"more than {LONGEST_BODY_BYTES >> 20} MiB")
 
-    def _too_long(self, what: str) -> httpx2.RemoteProtocolError:
-        return httpx2.RemoteProtocolError(f"the server sent {what}", request=self._request)
+    def _too_long(self, what: str) -> ResponseTooLargeError:
+        return ResponseTooLargeError(f"the server sent {what}", request=self._request)

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 FIRST_DELAY_S = 0.5
 LONGEST_BACKOFF_S = 8.0
-LONGEST_RETRY_AFTER_S = 120.0
+LONGEST_RETRY_AFTER_S = 60.0
 _FINAL_CODES = frozenset({"insufficient_quota", "enforced_spend_limit_reached", "exceed_context_size_error"})
 
 

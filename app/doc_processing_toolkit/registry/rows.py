@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -15,6 +17,8 @@ from doc_processing_toolkit.core.model_row import PLAIN_DOCUMENT, PLAIN_QUESTION
 
 COMPATIBLE = "openai-compatible"
 LOCAL = "local"
+# What providers put behind a model's name for a version of it.
+_DATE = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest)$")
 _LISTS = ("input_types", "stop", "key_variables")
 
 
@@ -26,8 +30,9 @@ def rows() -> tuple[ModelRow, ...]:
 def find(model_id: str, base_url: str | None = None) -> ModelRow:
     """Return the row of a model id.
 
-    An id that the registry lacks is understood as ``provider/id``: ``openai-compatible/<id>`` (its server is
-    ``base_url``) or ``local//path/file.gguf``. Raises ``ValueError`` that names the close matches for any other.
+    An id that the registry lacks is understood as ``provider/id``: ``openai/<id>``, ``openai-compatible/<id>`` (its
+    server is ``base_url``), ``local//path/file.gguf``; a known model may be named that way too. Raises ``ValueError``
+    that names the close matches for any other.
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model is named by a string, not by a {type(model_id).__name__}")
@@ -35,10 +40,11 @@ def find(model_id: str, base_url: str | None = None) -> ModelRow:
     if row is not None:
         return row
     provider, slash, name = model_id.partition("/")
-    if slash and name and provider == COMPATIBLE:
-        return _made(provider=provider, id=model_id, model=name, label=name, source="named by the user")
-    if slash and provider == LOCAL and name.lower().endswith(".gguf"):
-        return _weights_row(model_id, name)
+    if slash and provider == LOCAL:
+        if name.lower().endswith(".gguf"):
+            return _weights_row(model_id, name)
+    elif slash and name.strip() and provider in _document()["providers"]:
+        return _named(provider, name, model_id)
     raise ValueError(_unknown(model_id, base_url))
 
 
@@ -71,6 +77,20 @@ def _made(*, provider: str, **facts: Any) -> ModelRow:
     if "extra_body" in values:
         values["extra_body"] = MappingProxyType(dict(values["extra_body"]))
     return ModelRow(**values)
+
+
+def _named(provider: str, name: str, model_id: str) -> ModelRow:
+    """Return the row of a model that is named with its provider: the registry's own, that of its kin, or a new one."""
+    own = [row for row in rows() if row.provider == provider]
+    if provider != COMPATIBLE:
+        for row in own:
+            if row.model == name:
+                return row
+        dated = _DATE.sub("", name)
+        for row in own:
+            if row.model == dated:
+                return replace(row, id=model_id, model=name, label=name, source=f"like {row.id}")
+    return _made(provider=provider, id=model_id, model=name, label=name, source="named by the user")
 
 
 def _weights_row(model_id: str, path: str) -> ModelRow:

@@ -9,9 +9,10 @@ from doc_processing_toolkit.session.state import SessionState
 
 
 def clear(state: SessionState) -> None:
-    """Empty the history. Raises ``RuntimeError`` while a turn runs."""
+    """Empty the history, and forget the rests of cut results. Raises ``RuntimeError`` while a turn runs."""
     state.require_idle()
     state.messages = []
+    state.kept_results.release()
     state.reset_boundaries()
 
 

@@ -55,7 +55,7 @@ def bank(metadata: dict[str, Any], result: AgentResult) -> None:
 
 def note_served_models(metadata: dict[str, Any], run: int, result: AgentResult) -> None:
     """Record which model answered: one record per run and served model (H10)."""
-    served = dict.fromkeys((record.provider, record.model) for record in result.cost_records)
+    served = dict.fromkeys((record.provider, record.model) for record in result.cost_records if not record.is_summary)
     records = [{"run": run, "provider": provider, "model": model, "row": result.model} for provider, model in served]
     metadata["served_models"] = [*metadata["served_models"], *records]
 

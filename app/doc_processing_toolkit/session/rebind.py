@@ -22,6 +22,7 @@ def rebind(state: SessionState, old: Runner, new: Runner) -> None:
     adopt(state, crossing)
     state.prefix_change_report = compare(old.prefix_fingerprint(), new.prefix_fingerprint())
     state.anthropic_container_id = None
+    state.frozen_tools = None
     state.tool_surface_drift = []
     hop = {
         "event": "rebind",

@@ -182,6 +182,7 @@ class AgentSession:
     def close(self) -> None:
         """Close the session: no more turns. What it holds can still be read and saved."""
         self._state.is_closed = True
+        self._state.kept_results.release()
 
     def __enter__(self) -> AgentSession:
         return self

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from doc_processing_toolkit.core.kept_results import KeptResults
 from doc_processing_toolkit.core.protocols import Handle, Message
 from doc_processing_toolkit.core.result import AgentResult
 from doc_processing_toolkit.history.config import HistoryConfig
@@ -33,6 +34,10 @@ class SessionState:
     media_report: list[dict[str, Any]] = field(default_factory=list)
     dropped_parts: list[dict[str, Any]] = field(default_factory=list)
     tool_surface_drift: list[dict[str, Any]] = field(default_factory=list)
+    frozen_tools: tuple[Any, ...] | None = None
+    # By how many tokens the latest request was larger than estimated, and the history that this holds for.
+    estimate_gap: tuple[list[Message], int] | None = None
+    kept_results: KeptResults = field(default_factory=KeptResults)
     anthropic_container_id: str | None = None
     converted_from: str | None = None
     prefix_change_report: dict[str, Any] | None = None

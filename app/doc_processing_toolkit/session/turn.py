@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
 from doc_processing_toolkit.core import switches
@@ -12,7 +12,7 @@ from doc_processing_toolkit.core.aio import Closing
 from doc_processing_toolkit.core.errors import AgentResultError
 from doc_processing_toolkit.core.events import Complete, Event, TurnComplete, TurnStart
 from doc_processing_toolkit.core.jsonclean import clean_text
-from doc_processing_toolkit.core.protocols import Runner, TurnRequest, TurnRun
+from doc_processing_toolkit.core.protocols import Message, Runner, TurnRequest, TurnRun
 from doc_processing_toolkit.core.result import AgentResult
 from doc_processing_toolkit.core.times import utc_now
 from doc_processing_toolkit.dialects.detect import lens_of
@@ -91,15 +91,31 @@ def _request(
     *,
     is_streamed: bool,
 ) -> TurnRequest:
-    prepared = prepare(state.messages, state.config, lens_of(runner.row.dialect))
+    row, config = runner.row, state.config
+    lens, binds = lens_of(row.dialect), row.produces_preserved_thinking_blocks
+
+    def prepared_of(messages: Sequence[Message]) -> tuple[list[Message], str]:
+        prepared = prepare(messages, config, lens, binds_reasoning=binds)
+        return prepared.messages, prepared.context
+
+    history, context = prepared_of(state.messages)
+    gap = state.estimate_gap
     return TurnRequest(
         prompt=prompt,
         files=files,
-        history=prepared.messages,
-        context=prepared.context,
+        history=history,
+        context=context,
         output_schema=output_schema,
         run=state.metadata["run_count"] + 1,
         is_streamed=is_streamed,
+        frozen_tools=state.frozen_tools,
+        container_id=state.anthropic_container_id if runner.reuse_anthropic_container else None,
+        kept_results=state.kept_results,
+        is_continued=True,
+        stored=state.messages,
+        prepare=prepared_of,
+        hides_results=config.mode == "no_tool_results",
+        estimate_gap=gap[1] if gap is not None and gap[0] is state.messages else 0,
     )
 
 
@@ -127,6 +143,7 @@ async def _one_turn(
     if complete is None:
         return
     result = complete.result
+    _note_surface(state, runner, turn)
     state.last_turn_results.append(result)
     if result.error is not None and not result.messages:
         bank(state.metadata, result)
@@ -134,6 +151,17 @@ async def _one_turn(
     else:
         _store(state, runner, request, turn, result, closing)
     yield complete
+
+
+def _note_surface(state: SessionState, runner: Runner, turn: TurnRun) -> None:
+    """Freeze the tools that the session began with, record each drift once, and keep the container (E01, H12)."""
+    if state.frozen_tools is None:
+        state.frozen_tools = turn.tool_surface
+    drift = turn.tool_drift
+    if drift is not None and drift not in state.tool_surface_drift[-1:]:
+        state.tool_surface_drift = [*state.tool_surface_drift, drift]
+    if runner.reuse_anthropic_container:
+        state.anthropic_container_id = turn.container_id
 
 
 def _store(

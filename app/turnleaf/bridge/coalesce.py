@@ -34,12 +34,6 @@ class Coalescer(QObject):
         if not self._timer.isActive():
             self._timer.start(pause_ms(self._cost_ms))
 
-    def flush_now(self) -> None:
-        """Flush at once, if a flush is due."""
-        if self._timer.isActive():
-            self._timer.stop()
-            self._on_timeout()
-
     def _on_timeout(self) -> None:
         started = time.perf_counter()
         self._flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from pathlib import Path
 from doc_processing_toolkit.core.errors import EnvelopeError
 from turnleaf.services.notice_table import TABLE, Severity
 from turnleaf.services.redaction import redact
+
+log = logging.getLogger(__name__)
 
 MAX_DETAILS = 4_000
 
@@ -31,9 +34,10 @@ class Notice:
 
 
 def notice_of(error: BaseException) -> Notice:
-    """Return the notice for an error; one that is in no line of the table has the id ``"unexpected"``."""
+    """Return the notice for an error; one in no line of the table has the id ``"unexpected"`` and is logged whole."""
     rule = next((rule for rule in TABLE if rule.fits(error)), None)
     if rule is None:
+        log.error("an error that no notice is written for", exc_info=error)
         return Notice(
             id="unexpected",
             text="Something went wrong that should not; the log says more.",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QIODevice, QMimeData, Qt, Signal
-from PySide6.QtGui import QImage, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QImage, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from turnleaf.services.notices import Notice
@@ -15,7 +15,7 @@ from turnleaf.ui.composer import ComposerCard
 from turnleaf.ui.icons import Icons
 from turnleaf.ui.notice_bar import NoticeBar
 from turnleaf.ui.start_page import Greeting, Starts
-from turnleaf.ui.texts import tr
+from turnleaf.ui.texts import plain_tool_tip, tr
 from turnleaf.ui.theme import COLUMN_PX, Theme
 from turnleaf.ui.transcript.row_widget import RowAction
 from turnleaf.ui.transcript.view import TranscriptView
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from turnleaf.services.attachments import Fit
     from turnleaf.services.row_list import RowChange
     from turnleaf.services.rows import Row
+    from turnleaf.viewmodels.turn import TurnOutcome
+
+LONGEST_ANNOUNCEMENT = 1_000
+LONGEST_LABEL = 34
+STILL_READING = "still_reading"
 
 
 class ChatPage(QWidget):
@@ -88,8 +93,12 @@ class ChatPage(QWidget):
 
     def send(self) -> None:
         """Send what stands in the composer."""
+        composer = self.chat.composer
         if self.chat.send():
             self.transcript.show_end()
+        elif composer.is_reading and composer.text.strip():
+            text = tr("A file is still being read; send again when it is there.")
+            self.notices.show_notice(Notice(id=STILL_READING, text=text, severity="info"))
 
     def attach_part(self) -> None:
         """Use the part of the files that fits, as it was offered."""
@@ -151,9 +160,11 @@ class ChatPage(QWidget):
         chat.model_changed.connect(self._on_model)
         chat.usage_changed.connect(self._on_usage)
         chat.fit_refused.connect(self._on_fit_refused)
+        chat.turn_ended.connect(self._on_turn_ended)
         chat.composer.chips_changed.connect(self._on_chips)
         chat.composer.text_replaced.connect(self.card.edit.replace_text)
         chat.composer.content_changed.connect(self._on_content_changed)
+        chat.composer.reading_finished.connect(self._on_reading_finished)
 
     def _arrange(self) -> None:
         """Put the composer in the middle of an empty tab, and under the conversation otherwise."""
@@ -165,11 +176,11 @@ class ChatPage(QWidget):
         self._page.setStretch(1, 3 if empty else 0)
         self._page.setStretch(2, 0 if empty else 1)
         self._page.setStretch(4, 4 if empty else 0)
-        room = self.width()
-        width = max(200, min(theme.px(COLUMN_PX), room - 2 * theme.px(24)))
         # The transcript's scroll bar takes its share of the width; the card stays in line with the column.
         bar = 0 if empty else self.transcript.bar_width()
-        side = max(0, (room - bar - width) // 2)
+        room = self.width() - bar
+        width = max(200, min(theme.px(COLUMN_PX), room - 2 * theme.px(24)))
+        side = max(0, (room - width) // 2)
         self._column.setContentsMargins(side, 0, side + bar, theme.px(16))
         self.card.edit.set_room(self.height())
 
@@ -204,7 +215,8 @@ class ChatPage(QWidget):
 
     def _on_model(self, model: ModelChoice) -> None:
         label = model.label if not model.pending else tr("{model} (next)").format(model=model.label)
-        self.card.model.setText(label)
+        self.card.model.setText(label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…")
+        self.card.model.setToolTip(plain_tool_tip(f"{label}\n{tr('Choose the model that answers next')}"))
         self.card.model.setAccessibleName(tr("Model: {model}").format(model=label))
 
     def _on_usage(self, usage: Usage) -> None:
@@ -215,10 +227,20 @@ class ChatPage(QWidget):
         actions = ("attach_part",) if fit.suggestion is not None else ()
         self.notices.show_notice(Notice(id="too_long_to_send", text=fit.text, severity="warning", actions=actions))
 
+    def _on_turn_ended(self, outcome: TurnOutcome) -> None:
+        """Tell a screen reader of a finished answer, once."""
+        if outcome.completed and QAccessible.isActive():
+            words = self.transcript.last_answer()[:LONGEST_ANNOUNCEMENT]
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.transcript, words))
+
     def _on_chips(self, chips: Sequence[Chip]) -> None:
         self.card.chips.show_chips(chips)
         if self._fit is not None and self.notices.notice is not None and self.notices.notice.id == "too_long_to_send":
             self._fit = None
+            self.notices.clear()
+
+    def _on_reading_finished(self) -> None:
+        if self.notices.notice is not None and self.notices.notice.id == STILL_READING:
             self.notices.clear()
 
     def _on_content_changed(self) -> None:

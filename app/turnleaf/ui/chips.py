@@ -8,10 +8,17 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
-from turnleaf.ui.file_chip import one_line, plain_tool_tip
 from turnleaf.ui.flow_layout import FlowLayout
 from turnleaf.ui.icons import Icons
-from turnleaf.ui.texts import attachment_details, attachment_summary, number_text, pages_without_text, tr
+from turnleaf.ui.texts import (
+    attachment_details,
+    attachment_summary,
+    number_text,
+    one_line,
+    pages_without_text,
+    plain_tool_tip,
+    tr,
+)
 from turnleaf.ui.theme import Theme
 from turnleaf.viewmodels.composer import Chip
 

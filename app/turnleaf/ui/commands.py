@@ -172,8 +172,12 @@ class Commands(QObject):
         page = self._window.page
         match action:
             case "retry_save" if page is not None:
-                page.chat.retry_save()
+                notice = page.notices.notice
                 page.notices.clear()
+                if notice is not None and notice.id == "file_not_saved":
+                    self._save()
+                else:
+                    page.chat.retry_save()
             case "save_elsewhere":
                 self._save_as()
             case "overwrite" if page is not None:
@@ -255,6 +259,6 @@ def file_name(title: str) -> str:
 
 def _sample_document() -> Path | None:
     try:
-        return next(iter(sorted(path for path in resource(SAMPLE_FOLDER).iterdir() if path.is_file())), None)
+        return next(iter(sorted(resource(SAMPLE_FOLDER).glob("*.pdf"))), None)
     except OSError:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import gc
 import logging
 import os
 import sys
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication
 
 from turnleaf.bridge.crash_hooks import CrashHooks
 from turnleaf.bridge.loop import Loop
+from turnleaf.bridge.plain_import import restore_plain_import
 from turnleaf.bridge.run_marker import RunMarker
 from turnleaf.bridge.single_instance import SingleInstance, StartRequest
 from turnleaf.bridge.tasks import TaskOwner
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SETTLE_S = 2.0
+SETTLE_S = 1.2
 EXIT_S = 2.7
-PRELOADED = ("turnleaf.viewmodels.markdown.incremental", "turnleaf.viewmodels.markdown.highlight")
+"""When the process ends at the latest after it was asked to, whatever hangs: people and systems wait three seconds."""
+COLLECTOR = (20_000, 20, 100)
+"""The interpreter's thresholds; its own are made for short programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class Desktop(QObject):
             self._quitting = True
             self._tasks.start(self._quit(code, forced=forced), "quit")
         elif forced:
-            _exit_after(EXIT_S, code)
+            _exit_after(EXIT_S, code)  # The user closed the window and it hangs; now the system asks.
 
     def _make_window(self) -> MainWindow:
         state = self._place.read()
@@ -151,7 +154,7 @@ class Desktop(QObject):
         self._is_ready = True
         self.ready.emit()
         self.models.refresh()
-        await asyncio.to_thread(_preload)
+        _calm_collector()
 
     def _say_what_happened(self) -> None:
         if self._was_cut_off and self.workspace.tabs and not self.workspace.tabs[0].is_blank:
@@ -164,7 +167,8 @@ class Desktop(QObject):
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.raise_()
         self.window.activateWindow()
-        if request.new:
+        self.workspace.use_model(request.model)
+        if request.new or request.model:
             self.workspace.new_tab()
         self.workspace.open_files([Path(name) for name in request.files])
 
@@ -173,16 +177,15 @@ class Desktop(QObject):
             self.window.show_notice(notice_of(failure))
 
     async def _quit(self, code: int, *, forced: bool) -> None:
-        if forced:
-            _exit_after(EXIT_S, code)
+        last_resort = _exit_after(EXIT_S, code)
         if not forced and not self._warned:
             problems = await self._settle()
             if problems:
+                last_resort.cancel()
                 self._warned = True
                 self._quitting = False
                 self.window.show_notice(notice_of(problems[0]))
                 return
-        _exit_after(EXIT_S, code)
         self._place.set_geometry(*self.window.place())
         self.window.allow_close()
         self.window.hide()
@@ -211,13 +214,24 @@ def _backend_of(profile: Profile, settings: Settings) -> Backend:
     # Imported in a thread: the window is there, and must not wait for the toolkit.
     from turnleaf.viewmodels.backend import make_backend
 
+    _preload()
     return make_backend(profile, settings)
 
 
 def _preload() -> None:
-    """Import what the first answer needs, so that it does not cost the first answer."""
-    for name in PRELOADED:
-        importlib.import_module(name)
+    """Load what the first answer needs, so that no answer waits for it on the GUI thread."""
+    from turnleaf.viewmodels.markdown.highlight import highlight
+    from turnleaf.viewmodels.markdown.incremental import parse_markdown
+
+    parse_markdown("**ready**")
+    for _ in highlight("python", "ready = True"):
+        pass
+
+
+def _calm_collector() -> None:
+    """Collect garbage less often: a full collection over everything that was loaded would be felt as a stutter."""
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR)
 
 
 def _end_local_model() -> None:
@@ -226,15 +240,17 @@ def _end_local_model() -> None:
         module.shared_service().close()
 
 
-def _exit_after(seconds: float, code: int) -> None:
+def _exit_after(seconds: float, code: int) -> threading.Timer:
     """End the process after `seconds`, whatever hangs: what is written is written, and the system is waiting."""
     timer = threading.Timer(seconds, os._exit, (code,))
     timer.daemon = True
     timer.start()
+    return timer
 
 
 def run(profile: Profile, options: Options) -> int:
     """Run the app for `profile`, or hand `options` to the run that has it; return the exit code."""
+    restore_plain_import()
     app = QApplication.instance() or QApplication(["turnleaf"])
     assert isinstance(app, QApplication)
     app.setApplicationName("Turnleaf")

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QIcon, QKeySequence
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -124,7 +124,7 @@ def show_shortcuts(parent: QWidget, actions: Actions) -> None:
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, dialog)
     buttons.rejected.connect(dialog.reject)
     buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
-    _plain(buttons)
+    _name(buttons)
     _stack(dialog, grid, buttons)
     dialog.open()
 
@@ -141,6 +141,10 @@ def _file_dialog(parent: QWidget, title: str, filters: str) -> QFileDialog:
     dialog = QFileDialog(parent, title)
     dialog.setNameFilter(filters)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    field = dialog.findChild(QLineEdit, "fileNameEdit")
+    if field is not None:
+        # Qt's own dialog: the list of completions, which opens some time after the typing, swallows the Enter key.
+        field.setCompleter(None)  # type: ignore[arg-type]
     return dialog
 
 
@@ -149,15 +153,14 @@ def _buttons(dialog: QDialog, accept: str) -> QDialogButtonBox:
     buttons = QDialogButtonBox(kinds.Ok | kinds.Cancel, dialog)
     buttons.button(kinds.Ok).setText(accept)
     buttons.button(kinds.Ok).setDefault(True)
-    _plain(buttons)
+    _name(buttons)
     buttons.rejected.connect(dialog.reject)
     return buttons
 
 
-def _plain(buttons: QDialogButtonBox) -> None:
-    """Take the style's own pictures off; give what has no name one."""
+def _name(buttons: QDialogButtonBox) -> None:
+    """Give every button a name."""
     for button in buttons.buttons():
-        button.setIcon(QIcon())
         text = button.text().replace("&", "")
         button.setObjectName(button.objectName() or f"dialog{text.title().replace(' ', '')}")
         button.setAccessibleName(text)

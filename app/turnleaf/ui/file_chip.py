@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from turnleaf.services.rows import AttachmentInfo
 from turnleaf.ui.icons import Icons
-from turnleaf.ui.texts import attachment_details, attachment_summary, pages_without_text
+from turnleaf.ui.texts import attachment_details, attachment_summary, one_line, pages_without_text, plain_tool_tip
 from turnleaf.ui.theme import Theme
 
 
@@ -64,14 +64,3 @@ class FileChip(QWidget):
 
     def _summary_font(self) -> QFont:
         return self._theme.text_font(12)
-
-
-def one_line(text: str) -> str:
-    """Return `text` on one line, with a mark where it holds a character that cannot be seen."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
-
-
-def plain_tool_tip(text: str) -> str:
-    """Return a tool tip that Qt will not take for rich text."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "<p style='white-space:pre-wrap'>" + escaped.replace("\n", "<br>") + "</p>"

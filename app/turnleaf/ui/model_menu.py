@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QMenu, QWidget
 
-from turnleaf.ui.texts import short_count, tr
+from turnleaf.ui.texts import plain_tool_tip, short_count, tr
 from turnleaf.viewmodels.chat import ModelChoice
 
 if TYPE_CHECKING:
@@ -29,9 +29,14 @@ class ModelMenu(QMenu):
         self.setObjectName("modelMenu")
         self.setToolTipsVisible(True)
         self._current: ModelChoice | None = None
+        self._shown: tuple[tuple[ModelEntry, ...], ModelChoice | None] = ((), None)
 
     def show_entries(self, entries: Sequence[ModelEntry], current: ModelChoice | None) -> None:
-        """Fill the menu."""
+        """Fill the menu; one that is open is left alone when nothing is new."""
+        shown = (tuple(entries), current)
+        if shown == self._shown and self.isVisible():
+            return
+        self._shown = shown
         self._current = current
         self.clear()
         for group, members in groupby(entries, key=lambda entry: entry.group):
@@ -56,7 +61,7 @@ class ModelMenu(QMenu):
     def _add(self, entry: ModelEntry) -> None:
         window = f"   {short_count(entry.context_window)}" if entry.context_window else ""
         action = self.addAction(plain(entry.label) + window)
-        action.setToolTip(plain(entry.reason or entry.label))
+        action.setToolTip(plain_tool_tip(entry.reason or entry.label))
         action.setEnabled(entry.usable)
         action.setCheckable(True)
         current = self._current

@@ -24,9 +24,11 @@ ACTION_TEXTS = {
 }
 """What a notice's button says. An action that has no entry here is offered elsewhere (the interrupted card)."""
 
+MOST_EARLIER = 8
+
 
 class NoticeBar(QFrame):
-    """Shows one notice at a time; hidden when there is none."""
+    """Shows the newest notice; closing it shows the one before. Hidden when there is none."""
 
     action_requested = Signal(str)
     """A button was pressed (its action id)."""
@@ -35,6 +37,7 @@ class NoticeBar(QFrame):
         super().__init__(parent)
         self.setObjectName("noticeBar")
         self._notice: Notice | None = None
+        self._earlier: list[Notice] = []
         self._buttons: list[QPushButton] = []
         self._icon = QLabel(self)
         self._text = self._make_label()
@@ -49,7 +52,7 @@ class NoticeBar(QFrame):
         self._copy = self._make_tool("noticeCopy", tr("Copy"), tr("Copy the details"))
         self._copy.clicked.connect(self._on_copy)
         self._close = self._make_tool("noticeClose", "", tr("Close this message"))
-        self._close.clicked.connect(self.clear)
+        self._close.clicked.connect(self._on_close)
         self._row = QHBoxLayout()
         column = QVBoxLayout(self)
         column.addLayout(self._row)
@@ -77,7 +80,25 @@ class NoticeBar(QFrame):
         self._dress()
 
     def show_notice(self, notice: Notice) -> None:
-        """Show `notice` instead of what was shown."""
+        """Show `notice`; one that says something else comes back when this one is closed."""
+        if self._notice is not None and self._notice != notice:
+            self._earlier = [*self._earlier[1 - MOST_EARLIER :], self._notice]
+        self._show(notice)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._notice = None
+        self._earlier.clear()
+        self.hide()
+
+    def _on_close(self) -> None:
+        earlier = self._earlier
+        if earlier:
+            self._show(earlier.pop())
+        else:
+            self.clear()
+
+    def _show(self, notice: Notice) -> None:
         self._notice = notice
         for button in self._buttons:
             self._row.removeWidget(button)
@@ -94,11 +115,6 @@ class NoticeBar(QFrame):
         self.setAccessibleName(notice.text)
         self._dress()
         self.show()
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self._notice = None
-        self.hide()
 
     def _dress(self) -> None:
         severity = self._notice.severity if self._notice is not None else "info"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QGraphicsDropShadowEffect, QWidget
 
 from turnleaf.ui.texts import tr
@@ -21,6 +21,8 @@ LIMITS: dict[Side, tuple[int, int, int]] = {"left": (200, 240, 360), "right": (1
 class PaneHandle(QWidget):
     """The edge of a side: drag it, or move it with the arrow keys."""
 
+    STEP_PX = 16
+
     dragged = Signal(int)
     """By how many pixels to the right."""
 
@@ -30,6 +32,7 @@ class PaneHandle(QWidget):
         self.setCursor(Qt.CursorShape.SplitHCursor)
         self.setAccessibleName(tr("Column width"))
         self.setToolTip(tr("Drag to change the width"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._from: QPoint | None = None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -43,6 +46,29 @@ class PaneHandle(QWidget):
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
         self._from = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        match event.key():
+            case Qt.Key.Key_Left:
+                self.dragged.emit(-self.STEP_PX)
+            case Qt.Key.Key_Right:
+                self.dragged.emit(self.STEP_PX)
+            case _:
+                super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self.hasFocus():
+            painter = QPainter(self)
+            painter.fillRect(self.rect().adjusted(2, 0, -2, 0), self.palette().link())
+            painter.end()
 
 
 class Panes(QWidget):

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from turnleaf.ui.meter import usage_text
-from turnleaf.ui.texts import money_text, tr
+from turnleaf.ui.texts import money_text, plain_tool_tip, tr
 from turnleaf.ui.theme import Theme
 from turnleaf.viewmodels.usage import Usage
 
@@ -55,7 +55,7 @@ class StatusBar(QWidget):
         problem = state.problem if state is not None else None
         failed = problem is not None
         self._saved.setText(saved_text(state, turn))
-        self._saved.setToolTip(str(problem) if problem is not None else "")
+        self._saved.setToolTip(plain_tool_tip(str(problem)) if problem is not None else "")
         self._saved.setAccessibleName(self._saved.text())
         self._saved.setProperty("state", "failed" if failed else "ok")
         self._saved.style().unpolish(self._saved)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QIcon, QMouseEvent, QPainter, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QTabBar, QTabWidget, QToolButton, QWidget
 
 from turnleaf.ui.icons import Icons
-from turnleaf.ui.texts import tr
+from turnleaf.ui.texts import plain_tool_tip, tr
 from turnleaf.ui.theme import Theme
 
 LONGEST_TITLE = 80
@@ -88,7 +88,8 @@ class TabStrip(QTabWidget):
         mark = "• " if behind else ""
         self.setTabText(index, mark + shown.replace("&", "&&"))
         self.tabBar().setAccessibleTabName(index, shown)
-        self.setTabToolTip(index, shown + (f"\n{tr('Not saved to its file yet')}" if behind else ""))
+        behind_text = f"\n{tr('Not saved to its file yet')}" if behind else ""
+        self.setTabToolTip(index, plain_tool_tip(shown + behind_text))
 
     def set_running(self, page: QWidget, running: bool) -> None:
         """Show whether an answer runs in a tab."""

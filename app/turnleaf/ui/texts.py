@@ -81,8 +81,10 @@ def status_text(row: StatusRow, seconds: float | None) -> str:
             return _lasting(tr("Waiting for the model"), seconds)
         case "assembling_weights":
             return _share(tr("Preparing the local model for the first time…"), row)
-        case "starting_model":
+        case "starting_model" if row.total > 0:
             return _share(tr("Starting the local model…"), row)
+        case "starting_model":
+            return _lasting(tr("Starting the local model"), seconds)
         case "reading_prompt" | "reading_document":
             return _counted(tr("Reading the document…") if row.phase == "reading_document" else tr("Reading…"), row)
         case "thinking":
@@ -153,3 +155,14 @@ def interrupted_title(row: InterruptedRow) -> str:
             return tr("Interrupted when Turnleaf was closed")
         case "killed":
             return tr("Interrupted when Turnleaf ended without warning")
+
+
+def one_line(text: str) -> str:
+    """Return `text` on one line, with a mark where it holds a character that cannot be seen."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def plain_tool_tip(text: str) -> str:
+    """Return a tool tip that Qt will not take for rich text."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "<p style='white-space:pre-wrap'>" + escaped.replace("\n", "<br>") + "</p>"

@@ -26,7 +26,7 @@ _LIGHT = {
     "line": "#e4e4df",
     "line_strong": "#d0d0c9",
     "hover": "#edede8",
-    "pressed": "#e2e2dc",
+    "pressed": "#e8e8e3",
     "bubble": "#f1f1ed",
     "card": "#f8f8f6",
     "card_head": "#f1f1ee",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -111,8 +112,11 @@ class OutlineModel(QAbstractListModel):
             return None
         entry = self._entries[index.row()]
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.AccessibleTextRole | Qt.ItemDataRole.ToolTipRole:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.AccessibleTextRole:
                 return f"{entry.turn}  {entry.question}"
+            case Qt.ItemDataRole.ToolTipRole:
+                # Qt takes a tip for rich text when it looks like it; a question must stay a question.
+                return f"<p>{html.escape(entry.question)}</p>"
             case OutlineRole.ENTRY:
                 return entry
             case _:

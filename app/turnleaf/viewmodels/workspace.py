@@ -60,14 +60,13 @@ class WorkspaceViewModel(QObject):
         return self._active
 
     @property
-    def can_reopen(self) -> bool:
-        """Whether a closed tab can come back."""
-        return bool(self._workspace.state.closed)
-
-    @property
     def folder(self) -> Path | None:
         """Where the conversations are kept, once the services are there."""
         return self._backend.library.profile.sessions if self._backend is not None else None
+
+    def use_model(self, model_id: str | None) -> None:
+        """Let new conversations begin with this model; `None` leaves it as it is."""
+        self._model_id = model_id or self._model_id
 
     # Before the services are there.
 
@@ -86,7 +85,7 @@ class WorkspaceViewModel(QObject):
     async def attach(self, backend: Backend, model_id: str | None = None) -> None:
         """Fill the tabs: the one in front first. `model_id` is what new conversations use."""
         self._backend = backend
-        self._model_id = model_id
+        self.use_model(model_id)
         in_front = [chat for chat in (self._active,) if chat is not None]
         for chat in [*in_front, *(chat for chat in self._tabs if chat is not self._active)]:
             if chat not in self._tabs:

@@ -1,4 +1,4 @@
-"""Which Responses items may stand without which: what is stored, what a filter leaves, where a cut falls (W-O1, W-O2)."""
+"""Which Responses items may stand without which: stored, filtered and cut histories are accepted (W-O1, W-O2)."""
 
 from __future__ import annotations
 

@@ -228,6 +228,19 @@ def test_every_call_gets_its_own_output_item() -> None:
     ]
 
 
+def test_an_outcome_with_media_is_a_list_of_parts() -> None:
+    """W-O12."""
+    [message] = LENS.result_messages(
+        [ToolOutcome("call_1", "draw", (TextPart("a"), MediaPart("aGVsbG8=", "image/png")))]
+    )
+    assert message["output"] == [
+        {"type": "input_text", "text": "a"},
+        {"type": "input_image", "image_url": PNG, "detail": "auto"},
+    ]
+    [view] = LENS.media_views(message)
+    assert LENS.media(view) == InlineMedia("aGVsbG8=", "image/png")
+
+
 def test_texts_of_messages_include_refusals() -> None:
     content = [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "no"}, {"type": "odd"}]
     assert text_of({**ANSWER, "content": content}) == "a\n\nno"

@@ -225,6 +225,32 @@ print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
     assert "pypdfium2" in loaded
 
 
+@pytest.mark.parametrize(
+    ("data", "is_needed"),
+    [
+        (b"plain", False),
+        ("Grüße, 東京".encode(), False),
+        ("Grüße".encode("utf-16"), False),
+        ("Grüße".encode("utf-16-le"), False),
+        ("Grüße ".encode() * 20 + b"\xff", False),
+        ("Grüße".encode("cp1252"), True),
+    ],
+)
+def test_detector_of_encodings_is_loaded_only_for_a_text_that_needs_it(data: bytes, is_needed: bool) -> None:
+    script = f"""
+import sys
+sys.path.insert(0, {APP!r})
+from doc_processing_toolkit.documents import identify
+from doc_processing_toolkit.documents.encoding import detect_encoding
+assert identify({data!r}, "a.txt").name == "text"
+assert "chardet" not in sys.modules
+detect_encoding({data!r})
+print("chardet" in sys.modules)
+"""
+    done = subprocess.run((sys.executable, "-c", script), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(is_needed)
+
+
 def test_worker_that_cannot_start_is_said_to_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert refused(b"text", "a.txt").code == "worker_died"

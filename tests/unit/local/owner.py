@@ -12,11 +12,8 @@ import sys
 from pathlib import Path
 
 from doc_processing_toolkit.providers.local import LocalModel, LocalModelService
-from doc_processing_toolkit.providers.local.startup import Launch
-from unit.local import stub_server
 from unit.local.processes import started_for
-
-STUB = Launch(command=(sys.executable, stub_server.__file__))
+from unit.local.serving import STUB
 
 
 async def run(model: Path, ending: str) -> None:

@@ -7,6 +7,7 @@ import gzip
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -117,9 +118,9 @@ def test_only_this_machine_is_asked_without_a_key_and_past_every_proxy(
     asked: list[object] = []
     real = socket.getaddrinfo
 
-    def resolve(host: object, *arguments: object, **keywords: object) -> object:
+    def resolve(host: Any, *arguments: Any, **keywords: Any) -> Any:
         asked.append(host)
-        return real(host, *arguments, **keywords)  # type: ignore[call-overload]
+        return real(host, *arguments, **keywords)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
 

@@ -160,7 +160,11 @@ def test_a_program_that_cannot_be_started_is_an_error_in_words(monkeypatch: pyte
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return a function that puts a module ``xllamacpp`` of a few lines in front of the installed one."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    return lambda code: (tmp_path / "xllamacpp.py").write_text(code) and None
+
+    def install(code: str) -> None:
+        (tmp_path / "xllamacpp.py").write_text(code)
+
+    return install
 
 
 def test_a_missing_engine_is_named(engine: Callable[[str], None]) -> None:

@@ -56,8 +56,8 @@ def folder(tmp_path: Path) -> Path:
 
 def assemble(package: Package, *folders: Path, seen: list[Progress] | None = None) -> Path:
     """Return the path of the whole file in one of the folders."""
-    report = [].append if seen is None else seen.append
-    return assembled_weights(report, threading.Event(), folders=folders, package=package)
+    collected: list[Progress] = [] if seen is None else seen
+    return assembled_weights(collected.append, threading.Event(), folders=folders, package=package)
 
 
 def test_the_parts_become_the_whole_with_progress_in_bytes(package: Package, folder: Path) -> None:

@@ -202,8 +202,8 @@ def test_a_recipe_gives_its_agent_back(tmp_path: Path) -> None:
     "recipe",
     [
         {"model": "no-such-model"},
-        {"model": "fireworks/gone"},
-        {"model": "anthropic/claude-haiku-4-5"},
+        {"model": "nowhere/gone"},
+        {"model": "anthropics/claude-haiku-4-5"},
     ],
 )
 def test_a_conversation_whose_model_is_not_known_opens_with_the_demo_model_and_a_notice(

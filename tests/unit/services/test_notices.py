@@ -100,3 +100,11 @@ def test_details_name_the_causes_bounded_and_without_secrets() -> None:
 def test_an_error_whose_words_have_braces_is_shown_as_it_is() -> None:
     notice = notice_of(ModelUnavailableError("the file {x} is {gone}.", model_id="{m}"))
     assert notice.text == "{m} cannot be used: the file {x} is {gone}."
+
+
+def test_an_error_without_a_notice_of_its_own_is_in_the_log_that_the_notice_speaks_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    notice = notice_of(ZeroDivisionError("halves of nothing"))
+    assert notice.id == "unexpected"
+    assert "halves of nothing" in caplog.text

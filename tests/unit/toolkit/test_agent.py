@@ -29,7 +29,7 @@ from doc_processing_toolkit.core.result import AgentResult
 from doc_processing_toolkit.dialects.chat import ChatLens
 from doc_processing_toolkit.dialects.documents import document_part, documents_of, question_of, question_part
 from doc_processing_toolkit.providers.base import Access, make_adapter
-from doc_processing_toolkit.testing import scripted_agent
+from doc_processing_toolkit.testing import ToolUse, scripted_agent
 
 DEMO = "local/gemma-3-270m"
 KEYWORDS = [
@@ -121,14 +121,7 @@ def test_settings_that_cannot_be_are_refused_and_named(name: str, value: Any) ->
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("compaction", True),
-        ("compaction_config", {"strategy": "sliding_window"}),
-        ("truncated_result_read_chars", 1000),
         ("mcp_servers", [{"command": "server"}]),
-        ("strict_prefix_binding", True),
-        ("prefix_strip_fallback", True),
-        ("anthropic_block_binding", "drop_block"),
-        ("reuse_anthropic_container", True),
     ],
 )
 def test_what_this_version_cannot_do_yet_says_so(name: str, value: Any) -> None:
@@ -137,9 +130,15 @@ def test_what_this_version_cannot_do_yet_says_so(name: str, value: Any) -> None:
 
 
 def test_a_setting_that_the_row_does_not_take_is_left_out_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    agent = Agent(DEMO, effort="high", thinking=True, temperature=0.3)
+    agent = Agent(DEMO, effort="high", thinking=True, temperature=0.3, prefix_strip_fallback=True)
     assert agent.settings.temperature == 0.3
-    assert "does not take effort, thinking" in caplog.text
+    assert len(caplog.records) == 1
+    assert "does not take effort, prefix_strip_fallback, thinking" in caplog.text
+
+
+def test_settings_that_ask_for_nothing_warn_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    Agent(DEMO, prefix_strip_fallback=False, reuse_anthropic_container=False, parallel_tool_calls=True)
+    assert caplog.records == []
 
 
 def test_the_demo_row_is_what_the_documents_of_the_project_say() -> None:
@@ -282,13 +281,41 @@ def test_a10_a_structured_answer_is_given_as_asked_and_stored_as_json(schema: An
 
 @pytest.mark.parametrize("schema", [Person, SCHEMA])
 @pytest.mark.parametrize("reply", ['{"name": "A"}', '{"name": "A", "age": "old"}', "no json", "", "[1]"])
-def test_a10_an_answer_of_another_form_is_an_error(schema: Any, reply: str) -> None:
-    session = scripted_agent([reply]).session()
+def test_a10_an_answer_of_another_form_is_an_error_when_asking_once_more_does_not_help(schema: Any, reply: str) -> None:
+    agent = scripted_agent([reply, reply])
+    session = agent.session()
     result: AgentResult = asyncio.run(session.run("who?", output_schema=schema))
     assert result.output is None
     assert result.error
+    assert result.error_code == "output_schema"
     assert session.messages == []
     assert session.interrupted_turn is not None
+    assert len(agent.requests) == 2
+
+
+@pytest.mark.parametrize("schema", [Person, SCHEMA])
+@pytest.mark.parametrize("reply", ['{"name": "A"}', "no json", "", "[1]"])
+def test_a10_a_wrong_answer_is_repaired_once_and_the_detour_is_not_stored(schema: Any, reply: str) -> None:
+    agent = scripted_agent([reply, '{"name": "A", "age": 3}'])
+    session = agent.session()
+    result: AgentResult = asyncio.run(session.run("who?", output_schema=schema))
+    assert result.error is None
+    assert [message["content"] for message in session.messages] == ["who?", '{"name": "A", "age": 3}']
+    assert "That answer cannot be used" in agent.requests[1].messages[-1]["content"]
+    assert (len(result.cost_records), result.retry_count) == (2, 0)
+    assert session.run_boundaries == [{"run": 1, "start": 0, "end": 2}]
+
+
+def test_a10_tools_that_were_called_for_a_repair_stay_in_the_history() -> None:
+    def look() -> str:
+        return "3"
+
+    agent = scripted_agent(["no json", [ToolUse("look")], '{"name": "A", "age": 3}'], tools=[look])
+    session = agent.session()
+    assert asyncio.run(session.run("who?", output_schema=SCHEMA)).output == {"name": "A", "age": 3}
+    assert [message["role"] for message in session.messages] == [
+        *("user", "assistant", "user", "assistant", "tool", "assistant")
+    ]
 
 
 def test_a10_a_schema_that_is_none_is_refused_before_anything_leaves() -> None:

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from doc_processing_toolkit import Agent, AgentSession, ProviderError
-from doc_processing_toolkit.history.config import MODES
-from doc_processing_toolkit.testing import PIXEL
-from support.strict import Call, Ending, StrictServer, Thinking, answer, checked_server
+from doc_processing_toolkit import Agent, ProviderError
+from support.strict import Ending, StrictServer, answer
 
 
 def add(a: int, b: int) -> int:
@@ -21,62 +19,6 @@ def add(a: int, b: int) -> int:
 def agent_for(server: StrictServer, wire: str = "compatible", **settings: Any) -> Agent:
     url = server.url(wire)
     return Agent("openai-compatible/m", base_url=url, api_key="k", **{"max_retries": 0, "tools": [add], **settings})
-
-
-@pytest.mark.parametrize("wire", ["compatible", "deepseek"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("streams", [False, True])
-def test_every_mode_keeps_to_the_servers_rules_over_tool_rounds(wire: str, mode: str, streams: bool) -> None:
-    with checked_server() as server:
-        server.script(
-            answer(Thinking("hm"), Call("add", {"a": 1, "b": 2}), Call("add", {"a": 3, "b": 4})),
-            answer(Thinking("so"), "3 and 7"),
-            answer("Let me add.", Call("add", {"a": 5, "b": 2})),
-            answer("7"),
-            answer("fine"),
-        )
-        agent = agent_for(server, wire, session_history_config={"mode": mode}, stream_history="native")
-        session = agent.session()
-
-        async def main() -> list[Any]:
-            results = []
-            for text in ("first?", "second?", "third?"):
-                if streams:
-                    async for _ in session.stream(text, files=[("d.txt", b"a document")]):
-                        pass
-                    results.append(session.last_turn_results[-1])
-                else:
-                    results.append(await session.run(text, files=[("d.txt", b"a document")]))
-            return results
-
-        results = asyncio.run(main())
-    assert [result.error for result in results] == [None, None, None]
-    assert [result.output for result in results] == ["3 and 7", "7", "fine"]
-    assert len(session.run_boundaries) == 3
-
-
-def test_d06_every_cut_of_a_history_is_taken_by_the_server() -> None:
-    with checked_server() as server:
-        server.script(
-            answer(Thinking("hm"), Call("add", {"a": 1, "b": 2}), Call("add", {"a": 3, "b": 4})),
-            answer("3 and 7"),
-            answer(Call("add", {"a": 5, "b": 2})),
-            answer("7"),
-        )
-        session = agent_for(server).session()
-
-        async def main() -> None:
-            for text in ("first?", "second?"):
-                await session.run(text, files=[("a.png", PIXEL)])
-            saved = session.to_json()
-            for count in range(len(session.messages) + 1):
-                server.script(answer("ok"))
-                again = AgentSession.from_json(saved, agent=session.agent)
-                again.truncate_to(count)
-                assert (await again.run("go on")).error is None
-
-        asyncio.run(main())
-    assert len(server.requests) == 4 + 10
 
 
 def test_a_server_that_refuses_stream_options_is_asked_without_and_from_then_on() -> None:

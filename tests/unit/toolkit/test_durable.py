@@ -172,4 +172,4 @@ def test_encoding_a_large_history_lets_other_threads_run() -> None:
     thread.join()
     assert len(text) > 20_000_000
     # Encoded in one step, the other thread would not get a turn until the end.
-    assert turns > 10
+    assert turns > 3

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from doc_processing_toolkit import Hooks, Tool, ToolError, TurnAbortedError, events
-from doc_processing_toolkit.agent.calling import cut
+from doc_processing_toolkit.agent.truncation import Truncation
 from doc_processing_toolkit.testing import Pause, ToolUse, scripted_agent
 
 
@@ -104,7 +104,7 @@ def test_a05_long_results_are_cut_with_a_note_and_zero_never_cuts() -> None:
     assert run_with([long], ToolUse("long"), max_tool_result_chars=0) == ["x" * 150_000]
     [short] = run_with([long], ToolUse("long"), max_tool_result_chars=10)
     assert short.startswith("x" * 10 + "\n[cut")
-    assert cut("exact", 5) == "exact"
+    assert Truncation(5).cut("exact") == "exact"
 
 
 def test_the_schema_comes_from_annotations_and_docstring() -> None:

@@ -117,7 +117,7 @@ def test_endless_paragraph_is_cut_and_keeps_every_character() -> None:
         markdown.update()
     markdown.update(final=True)
     assert " ".join(item_text(item) for item in markdown.items).split() == source.split()
-    assert max(len(item_text(item)) for item in markdown.items) <= 6_100
+    assert max(len(item_text(item)) for item in markdown.items) <= 3_100
 
 
 def test_text_without_any_space_is_cut_too() -> None:

@@ -7,12 +7,12 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from doc_processing_toolkit.core.errors import ProviderError
-from doc_processing_toolkit.core.jsonpieces import json_pieces
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.providers.anthropic.errors import (
     BOUND_ELSEWHERE,
@@ -25,13 +25,15 @@ from doc_processing_toolkit.providers.anthropic.errors import (
 )
 from doc_processing_toolkit.providers.anthropic.messages import tokens_from
 from doc_processing_toolkit.providers.anthropic.request import Refused, Request, request_of
-from doc_processing_toolkit.providers.anthropic.sdk import client_headers, load_sdk, request_headers
+from doc_processing_toolkit.providers.anthropic.sdk import client_headers, load_sdk, request_options
 from doc_processing_toolkit.providers.anthropic.stream import MessageAccumulator
 from doc_processing_toolkit.providers.base import Access, AdapterEvent, ModelCall, RequestFailedError
-from doc_processing_toolkit.providers.http import CONNECT_TIMEOUT_S, shared_client
+from doc_processing_toolkit.providers.encoding import encoded
+from doc_processing_toolkit.providers.http import shared_client
 
 if TYPE_CHECKING:
     import anthropic
+    import httpx2
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,14 @@ def anthropic_adapter(access: Access) -> AnthropicAdapter:
     return AnthropicAdapter(access)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An SDK client and what it was made for; the next request on the same loop finds it again."""
+
+    client: anthropic.AsyncAnthropic
+    made_for: tuple[httpx2.AsyncClient, str, str]
+
+
 class AnthropicAdapter:
     """Speaks the Messages API. It remembers only which thinking the server has refused, and what it warned of."""
 
@@ -55,6 +65,7 @@ class AnthropicAdapter:
         self._access = access
         self._refused = Refused()
         self._warned: set[str] = set()
+        self._kept: _Kept | None = None
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[AdapterEvent, None]:
         """Send one request; see :class:`~doc_processing_toolkit.providers.base.Adapter`.
@@ -66,15 +77,15 @@ class AnthropicAdapter:
         sdk = await load_sdk()
         request = request_of(call, self._refused)
         self._warn(call.row, request)
-        pieces = await _encoded(request.body)
+        pieces = await encoded(request.body)
         size = sum(map(len, pieces))
         if size > MOST_REQUEST_BYTES:
             raise too_large(call.row, size, MOST_REQUEST_BYTES)
-        client = await self._client(sdk, call, key, address)
-        headers = request_headers(sdk, request.betas, size)
+        client = await self._client(sdk, key, address)
+        options = request_options(sdk, request.betas, size, call.read_timeout_s)
         collected = MessageAccumulator(call.meter, call.row.model)
         try:
-            async with contextlib.aclosing(_events(sdk, client, headers, pieces)) as events:
+            async with contextlib.aclosing(_events(sdk, client, options, pieces)) as events:
                 async for event in events:
                     seen = collected.feed(event)
                     if seen is not None:
@@ -91,22 +102,23 @@ class AnthropicAdapter:
             raise refusal(call.row, collected.stop_details)
         yield reply
 
-    async def _client(self, sdk: ModuleType, call: ModelCall, key: str, address: str) -> anthropic.AsyncAnthropic:
-        """Return a client for one request; everything that the SDK would read from the environment is given."""
-        import httpx2
-
+    async def _client(self, sdk: ModuleType, key: str, address: str) -> anthropic.AsyncAnthropic:
+        """Return the running loop's client; everything that the SDK would read from the environment is given."""
         url = urlsplit(address)
         http = await shared_client(is_loopback=url.hostname in _LOOPBACK, is_encrypted=url.scheme == "https")
-        client: anthropic.AsyncAnthropic = sdk.AsyncAnthropic(
-            api_key=key,
-            base_url=address,
-            max_retries=0,
-            timeout=httpx2.Timeout(call.read_timeout_s, connect=CONNECT_TIMEOUT_S),
-            http_client=http,
-            default_headers=client_headers(sdk, key),
-            open_telemetry=False,
-        )
-        return client
+        made_for = (http, key, address)
+        kept = self._kept
+        if kept is None or kept.made_for != made_for:
+            client = sdk.AsyncAnthropic(
+                api_key=key,
+                base_url=address,
+                max_retries=0,
+                http_client=http,
+                default_headers=client_headers(sdk, key),
+                open_telemetry=False,
+            )
+            kept = self._kept = _Kept(client, made_for)
+        return kept.client
 
     def _failure(self, failure: RequestFailedError, call: ModelCall, request: Request) -> RequestFailedError:
         """Return the failure, as one that sending again can mend where thinking was refused and may be left out."""
@@ -164,14 +176,14 @@ def _http_errors() -> type[Exception]:
 
 
 async def _events(
-    sdk: ModuleType, client: anthropic.AsyncAnthropic, headers: Mapping[str, Any], pieces: list[bytes]
+    sdk: ModuleType, client: anthropic.AsyncAnthropic, options: Any, pieces: list[bytes]
 ) -> AsyncGenerator[Mapping[str, Any], None]:
     """Send a request and yield its events; closing this closes the connection."""
     stream = await client.post(
-        "/v1/messages?beta=true" if "anthropic-beta" in headers else "/v1/messages",
+        "/v1/messages?beta=true" if "anthropic-beta" in options["headers"] else "/v1/messages",
         cast_to=object,
         content=_sent(pieces),
-        options={"headers": headers},
+        options=options,
         stream=True,
         stream_cls=sdk.AsyncStream[object],
     )
@@ -185,16 +197,6 @@ async def _events(
             async with asyncio.timeout(_LAST_BYTES_S):
                 async for _ in events:
                     pass
-
-
-async def _encoded(body: Mapping[str, Any]) -> list[bytes]:
-    """Return the body as pieces of UTF-8; the loop gets its turn between large ones."""
-    pieces: list[bytes] = []
-    for piece in json_pieces(dict(body)):
-        pieces.append(piece.encode())
-        if len(piece) > 1 << 16:
-            await asyncio.sleep(0)
-    return pieces
 
 
 async def _sent(pieces: list[bytes]) -> AsyncIterator[bytes]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.core.protocols import Message
-from doc_processing_toolkit.dialects.anthropic import type_of
+from doc_processing_toolkit.dialects.anthropic import IMAGE_TYPES, LONGEST_IMAGE_BASE64, type_of
 from doc_processing_toolkit.dialects.anthropic_turns import THINKING, running_turn_start, token_of
 from doc_processing_toolkit.providers.base import RequestFailedError
 
-IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-LONGEST_IMAGE_BASE64 = 10 * 1024 * 1024
 _OWN_KEYS = frozenset({"role", "content"})
 
 
@@ -35,12 +34,13 @@ def sent_messages(messages: Sequence[Message], row: ModelRow, omission: Omission
     running = running_turn_start(messages) if omission.earlier_thinking else 0
     sent = []
     for index, message in enumerate(messages):
-        made = _sent(message, index < running, omission.tokens)
-        if made is None:
+        leaves_out_thinking = index < running
+        if _is_sent_as_it_is(message, row, leaves_out_thinking or bool(omission.tokens)):
+            sent.append(message)
             continue
-        if type(made["content"]) is list:
-            _check_pictures(made["content"], row)
-        sent.append(made)
+        made = _sent(message, leaves_out_thinking, omission.tokens)
+        if made is not None:
+            sent.append(made)
     return sent
 
 
@@ -62,12 +62,38 @@ def tokens_from(messages: Sequence[Message], message: int, block: int) -> set[st
     return tokens
 
 
-def _sent(message: Message, leaves_out_thinking: bool, tokens: frozenset[str]) -> Message | None:
+def _is_sent_as_it_is(message: Message, row: ModelRow, may_lose_thinking: bool) -> bool:
+    """Whether a message needs no change: nearly every one, so this is the quick way past the others."""
     content = message.get("content")
     if type(content) is str:
-        if not content or content.isspace():
-            return None
-        return message if message.keys() <= _OWN_KEYS else {"role": message["role"], "content": content}
+        return bool(content) and not content.isspace() and len(message) == len(_OWN_KEYS)
+    if type(content) is not list or not content or len(message) != len(_OWN_KEYS):
+        return False
+    is_plain, has_substance = True, False
+    for part in content:
+        match kind := type_of(part):
+            case "text":
+                text = part.get("text")
+                is_plain = is_plain and bool(text)
+                has_substance = has_substance or not str(text).isspace()
+            case "tool_result":
+                inner = part.get("content")
+                has_substance = True
+                if type(inner) is list:
+                    is_plain = is_plain and not any(map(_is_empty, inner))
+                    _check_pictures(inner, row)
+            case _:
+                has_substance = True
+                is_plain = is_plain and not (may_lose_thinking and kind in THINKING)
+                if kind == "image":
+                    _check_picture(part.get("source"), row)
+    return is_plain and has_substance
+
+
+def _sent(message: Message, leaves_out_thinking: bool, tokens: frozenset[str]) -> Message | None:
+    content = message.get("content")
+    if isinstance(content, str):
+        return {"role": message["role"], "content": content} if content.strip() else None
     if not isinstance(content, list):
         return None
     kept = [part for part in map(_sent_part, content) if part is not None and not _is_empty(part)]
@@ -77,7 +103,7 @@ def _sent(message: Message, leaves_out_thinking: bool, tokens: frozenset[str]) -
         kept = [part for part in kept if token_of(part) not in tokens]
     if all(_is_blank(part) for part in kept):
         return None
-    if len(kept) == len(content) and message.keys() <= _OWN_KEYS and all(map(_is_same, kept, content)):
+    if len(kept) == len(content) and message.keys() <= _OWN_KEYS and all(map(is_, kept, content)):
         return message
     return {"role": message["role"], "content": kept}
 
@@ -90,10 +116,6 @@ def _sent_part(part: Any) -> Any:
     return part if len(inner) == len(part["content"]) else {**part, "content": inner}
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other
-
-
 def _is_empty(part: Any) -> bool:
     return type_of(part) == "text" and not part.get("text")
 
@@ -104,11 +126,8 @@ def _is_blank(part: Any) -> bool:
 
 def _check_pictures(content: list[Any], row: ModelRow) -> None:
     for part in content:
-        kind = type_of(part)
-        if kind == "image":
+        if type_of(part) == "image":
             _check_picture(part.get("source"), row)
-        elif kind == "tool_result" and isinstance(part.get("content"), list):
-            _check_pictures(part["content"], row)
 
 
 def _check_picture(source: Any, row: ModelRow) -> None:

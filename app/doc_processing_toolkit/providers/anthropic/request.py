@@ -9,6 +9,7 @@ from typing import Any
 from doc_processing_toolkit.core.jsonclean import clean_text
 from doc_processing_toolkit.core.protocols import Message
 from doc_processing_toolkit.dialects.anthropic import text_of
+from doc_processing_toolkit.dialects.anthropic_turns import round_lacks_thinking
 from doc_processing_toolkit.providers.anthropic.messages import Omission, sent_messages
 from doc_processing_toolkit.providers.anthropic.schema import OpenSchemaError, closed_schema
 from doc_processing_toolkit.providers.anthropic.thinking import Thinking, bind, thinking_of
@@ -45,6 +46,9 @@ def request_of(call: ModelCall, refused: Refused) -> Request:
     choice, warnings = _tool_choice(call)
     max_tokens = settings.get("max_output_tokens") or row.max_output_tokens or USUAL_MAX_TOKENS
     thinking = thinking_of(row, settings, max_tokens, forces_tool=_forces(choice))
+    if thinking.needs_a_beginning and round_lacks_thinking(call.messages):
+        # The round began under a forced tool, without thinking; with thinking the server would refuse it (W-A24).
+        thinking = Thinking()
     if thinking.warning:
         warnings.append(thinking.warning)
     thinking_field, betas = bind(thinking, row, settings)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from doc_processing_toolkit.providers.http import CONNECT_TIMEOUT_S
+
 # Not part of the wire: the SDK's description of this machine.
 _STAINLESS = (
     "X-Stainless-Lang",
@@ -41,9 +43,14 @@ def client_headers(sdk: ModuleType, key: str) -> dict[str, Any]:
     return {**dict.fromkeys(ambient, sdk.Omit()), "Authorization": f"Bearer {key}"}
 
 
-def request_headers(sdk: ModuleType, betas: Sequence[str], size: int) -> dict[str, Any]:
-    """Return the headers of one request with a body of ``size`` bytes."""
+def request_options(sdk: ModuleType, betas: Sequence[str], size: int, read_timeout_s: float) -> dict[str, Any]:
+    """Return the SDK's options for one request with a body of ``size`` bytes."""
+    import httpx2
+
     headers: dict[str, Any] = {"Content-Type": "application/json", "Content-Length": str(size)}
     if betas:
         headers["anthropic-beta"] = ",".join(betas)
-    return {**headers, **dict.fromkeys(_STAINLESS, sdk.Omit())}
+    return {
+        "headers": {**headers, **dict.fromkeys(_STAINLESS, sdk.Omit())},
+        "timeout": httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
+    }

@@ -56,7 +56,7 @@ class MessageAccumulator:
                 native = _mapping(event.get("content_block"))
                 self._blocks[_index(event.get("index"))] = _Block(clean(native))
             case "message_start":
-                self._take_message(_mapping(event.get("message")))
+                self._take_start(_mapping(event.get("message")))
             case "message_delta":
                 delta = _mapping(event.get("delta"))
                 self._take_end(delta)
@@ -99,6 +99,14 @@ class MessageAccumulator:
             container_id=self._container,
             input_transformations=tuple(self._transformations),
         )
+
+    def _take_start(self, message: Mapping[str, Any]) -> None:
+        """Take the message as it begins; calls that code made come whole in it, with the reason why it stops."""
+        content = message.get("content")
+        for index, native in enumerate(content if isinstance(content, list) else ()):
+            self._blocks.setdefault(index, _Block(clean(_mapping(native))))
+        self._take_end(message)
+        self._take_message(message)
 
     def _take_message(self, message: Mapping[str, Any]) -> None:
         """Take what stands in a message, at its start or in a later change; counts are totals, not increments."""

@@ -28,6 +28,11 @@ class Thinking:
     is_off: bool = False
     warning: str = ""
 
+    @property
+    def needs_a_beginning(self) -> bool:
+        """Whether an open tool round must begin with thinking: only under a budget (W-A24)."""
+        return self.field is not None and self.field["type"] == "enabled"
+
 
 def thinking_of(row: ModelRow, settings: Mapping[str, Any], max_tokens: int, *, forces_tool: bool) -> Thinking:
     """Return how this request is asked to think.

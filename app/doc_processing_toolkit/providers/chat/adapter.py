@@ -6,25 +6,23 @@ import asyncio
 import contextlib
 import importlib
 import os
-import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from doc_processing_toolkit.core.events import Progress
-from doc_processing_toolkit.core.jsonpieces import json_pieces
 from doc_processing_toolkit.providers.base import Access, AdapterEvent, ModelCall, RequestFailedError
 from doc_processing_toolkit.providers.chat.endpoint import Connection, Endpoint, LocalEndpoint, ServerEndpoint
 from doc_processing_toolkit.providers.chat.errors import failure_of, unfinished
 from doc_processing_toolkit.providers.chat.request import body_of
 from doc_processing_toolkit.providers.chat.stream import ChatAccumulator
+from doc_processing_toolkit.providers.encoding import encoded
+from doc_processing_toolkit.providers.http import CONNECT_TIMEOUT_S, shared_client
 
 if TYPE_CHECKING:
     import httpx2
     import openai
-
-CONNECT_TIMEOUT_S = 10.0
 
 
 def local_adapter(access: Access) -> ChatAdapter:
@@ -38,11 +36,10 @@ def compatible_adapter(access: Access) -> ChatAdapter:
 
 
 class ChatAdapter:
-    """Speaks chat completions to one endpoint. Clients live for one request, so none outlives its event loop."""
+    """Speaks chat completions to one endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._tls: ssl.SSLContext | None = None
         self._asks_for_usage = True
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[AdapterEvent, None]:
@@ -101,8 +98,8 @@ class ChatAdapter:
         self, sdk: ModuleType, connection: Connection, call: ModelCall
     ) -> AsyncGenerator[Mapping[str, Any], None]:
         body = body_of(call, fields=connection.fields, stop=connection.stop, asks_for_usage=self._asks_for_usage)
-        pieces = await _encoded(connection.adapted(body))
-        async with await self._client(sdk, connection, call.read_timeout_s) as client:
+        pieces = await encoded(connection.adapted(body))
+        async with self._client(sdk, connection, call.read_timeout_s) as client:
             stream = await client.post(
                 "/chat/completions",
                 cast_to=object,
@@ -123,35 +120,41 @@ class ChatAdapter:
                     if isinstance(chunk, Mapping):
                         yield chunk
 
-    async def _client(self, sdk: ModuleType, connection: Connection, read_timeout_s: float) -> openai.AsyncOpenAI:
-        """Return a client for one request; everything that the SDK would read from the environment is given."""
-        client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
-            base_url=connection.base_url,
-            api_key=connection.api_key,
-            max_retries=0,
-            http_client=await self._http_client(connection, read_timeout_s),
-            default_headers=_headers(sdk, connection.api_key),
-        )
-        return client
-
-    async def _http_client(self, connection: Connection, read_timeout_s: float) -> httpx2.AsyncClient:
+    @contextlib.asynccontextmanager
+    async def _client(
+        self, sdk: ModuleType, connection: Connection, read_timeout_s: float
+    ) -> AsyncGenerator[openai.AsyncOpenAI, None]:
+        """Open a client for one request; everything that the SDK would read from the environment is given."""
         import httpx2
 
-        stays_here = connection.is_loopback
-        verify: ssl.SSLContext | bool = False
-        if connection.is_encrypted or not stays_here:
-            # Reading the certificates takes 50 ms and more.
-            if self._tls is None:
-                self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
-            verify = self._tls
-        return httpx2.AsyncClient(
-            timeout=httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
-            # llama.cpp's server drops kept-alive connections without a word; a client lives for one request anyway.
-            limits=httpx2.Limits(max_keepalive_connections=0),
-            verify=verify,
-            trust_env=not stays_here,
-            follow_redirects=False,
-        )
+        timeout = httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S)
+        async with contextlib.AsyncExitStack() as stack:
+            if connection.is_short_lived:
+                http = await stack.enter_async_context(_own_client(timeout))
+            else:
+                http = await shared_client(is_loopback=connection.is_loopback, is_encrypted=connection.is_encrypted)
+            yield sdk.AsyncOpenAI(
+                base_url=connection.base_url,
+                api_key=connection.api_key,
+                max_retries=0,
+                timeout=timeout,
+                http_client=http,
+                default_headers=_headers(sdk, connection.api_key),
+            )
+
+
+def _own_client(timeout: httpx2.Timeout) -> httpx2.AsyncClient:
+    """Return a client for a server on this machine that may be gone before the next request."""
+    import httpx2
+
+    return httpx2.AsyncClient(
+        timeout=timeout,
+        # llama.cpp's server drops kept-alive connections without a word; this client lives for one request anyway.
+        limits=httpx2.Limits(max_keepalive_connections=0),
+        verify=False,
+        trust_env=False,
+        follow_redirects=False,
+    )
 
 
 # What the first request would load otherwise, on the event loop.
@@ -207,16 +210,6 @@ def _http_errors() -> type[Exception]:
     import httpx2
 
     return httpx2.HTTPError
-
-
-async def _encoded(body: Mapping[str, Any]) -> list[bytes]:
-    """Return the body as pieces of UTF-8; the loop gets its turn between large ones."""
-    pieces: list[bytes] = []
-    for piece in json_pieces(dict(body)):
-        pieces.append(piece.encode())
-        if len(piece) > 1 << 16:
-            await asyncio.sleep(0)
-    return pieces
 
 
 async def _sent(pieces: list[bytes]) -> AsyncIterator[bytes]:

@@ -35,7 +35,8 @@ class Connection:
     """An address that answers now, and what a request to it needs besides the row's own.
 
     ``mark_prompt_read`` is called at the first generated token, at a clean end, and when the server refuses.
-    ``adapted`` returns a request's body as this server takes it.
+    ``adapted`` returns a request's body as this server takes it. ``is_short_lived`` says that the server may be gone
+    before the next request, so that no connection to it is kept.
     """
 
     base_url: str
@@ -44,6 +45,7 @@ class Connection:
     fields: Mapping[str, Any] = field(default_factory=dict)
     stop: tuple[str, ...] = ()
     adapted: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
+    is_short_lived: bool = False
 
     @property
     def is_loopback(self) -> bool:
@@ -110,5 +112,10 @@ class LocalEndpoint:
         lease, stack = work.result
         async with stack:
             yield Connection(
-                lease.base_url, lease.api_key, lease.mark_prompt_read, lease.request_fields, tuple(lease.stop)
+                lease.base_url,
+                lease.api_key,
+                lease.mark_prompt_read,
+                lease.request_fields,
+                tuple(lease.stop),
+                is_short_lived=True,
             )

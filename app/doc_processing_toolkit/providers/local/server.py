@@ -2,7 +2,7 @@
 
 Run by its path, so that nothing else of the toolkit is loaded. It reads one JSON line, the fields of
 :class:`~doc_processing_toolkit.providers.local.process.ServerSettings`, and writes one: ``{"ready": address}`` or
- ``{"failed": reason, "detail": text}`` with the reason ``engine_missing``, ``library_missing``, ``memory`` or
+``{"failed": reason, "detail": text}`` with the reason ``engine_missing``, ``library_missing``, ``memory`` or
 ``load``. The engine holds the interpreter while it loads a model, hence a process of its own.
 """
 

@@ -1,4 +1,8 @@
-"""The transcript template: how a model that was never taught to chat is made to continue a conversation."""
+"""The transcript template: how a model that was never taught to chat is made to continue a conversation.
+
+Two example conversations, 143 tokens, show it how questions are answered. Lines of a user's that look like turns are
+left as they are: written otherwise, the model copied the writing and ran on past the stop strings.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ Assistant: Hello Tom!
 User: What is my name?
 Assistant: Your name is Tom.
 User: Do you remember what my dog is called?
-Assistant: Yes, your dog is called Rex.
+Assistant: Your dog is called Rex.
 
 Conversation 2
 User: Document: The bridge was built in 1932 by Anna Berg. It is 200 metres long.

@@ -107,6 +107,8 @@ def _status_failure(
 
 def _connection_failure(error: Exception, row: ModelRow, address: Address) -> RequestFailedError:
     cause = error.__cause__ or error
+    if type(cause).__name__ == "ResponseTooLargeError":
+        return _too_large(cause, row, address)
     reason = f"{type(cause).__name__}: {cause}".rstrip(": ")
     timed_out = "Timeout" in type(cause).__name__ or "Timeout" in type(error).__name__
     what = "did not answer in time" if timed_out else "cannot be reached, or broke the connection"
@@ -115,6 +117,15 @@ def _connection_failure(error: Exception, row: ModelRow, address: Address) -> Re
         is_retryable=True,
         provider=row.provider,
         code="timeout" if timed_out else "connection",
+    )
+
+
+def _too_large(cause: BaseException, row: ModelRow, address: Address) -> RequestFailedError:
+    return RequestFailedError(
+        f"{_server(address)} sent more than an answer can be: {_quoted(str(cause), address)}",
+        is_retryable=False,
+        provider=row.provider,
+        code="response_too_large",
     )
 
 

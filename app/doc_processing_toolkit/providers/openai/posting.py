@@ -32,6 +32,8 @@ _STAINLESS = (
     "X-Stainless-Runtime",
     "X-Stainless-Runtime-Version",
     "X-Stainless-Async",
+    "X-Stainless-Retry-Count",
+    "X-Stainless-Read-Timeout",
 )
 
 

@@ -6,30 +6,20 @@ from collections.abc import Collection, Sequence
 
 from doc_processing_toolkit.core.protocols import Message
 from doc_processing_toolkit.dialects.openai import wire_item
-from doc_processing_toolkit.dialects.openai_items import is_written_by_model, mend, type_of, without_id
+from doc_processing_toolkit.dialects.openai_items import is_written_by_model, mend, settled, type_of, without_id
 
 
 def sendable(messages: Sequence[Message], unreadable: Collection[str] = ()) -> list[Message]:
     """Return the items to send: the stored messages as they are, without what the server is known to refuse.
 
-    A reasoning item goes when it is ``unreadable`` (see :func:`mark_of`) or when nothing of its answer follows it;
-    it loses its id when what follows has none (W-O1). In a history that was stored here nothing changes.
+    ``unreadable`` are reasoning items (see :func:`mark_of`) that go, with all that hangs on them. In a history that
+    was stored here nothing else changes.
     """
     items = [wire_item(message) for message in messages]
-    kept: list[Message] = []
-    follower: Message | None = None
-    is_changed = False
-    for item in reversed(items):
-        if type_of(item) != "reasoning":
-            follower = item
-            kept.append(item)
-            continue
-        beside = None if unreadable and mark_of(item) in unreadable else _beside(item, follower)
-        is_changed = is_changed or beside is not item
-        if beside is not None:
-            kept.append(beside)
-    kept.reverse()
-    return mend(items, kept) if is_changed else kept
+    if unreadable:
+        readable = [item for item in items if type_of(item) != "reasoning" or mark_of(item) not in unreadable]
+        items = mend(items, readable)
+    return settled(items)
 
 
 def retreat(items: Sequence[Message]) -> list[Message] | None:
@@ -59,12 +49,3 @@ def reasoning_in(items: Sequence[Message]) -> set[str]:
 
 def _without_reasoning(items: Sequence[Message]) -> list[Message]:
     return mend(items, [item for item in items if type_of(item) != "reasoning"])
-
-
-def _beside(reasoning: Message, follower: Message | None) -> Message | None:
-    """Return a reasoning item as it may stand before ``follower``, ``None`` when it may not."""
-    if follower is None or not is_written_by_model(follower):
-        return None
-    if reasoning.get("id") is None or follower.get("id") is not None:
-        return reasoning
-    return without_id(reasoning) if reasoning.get("encrypted_content") is not None else None

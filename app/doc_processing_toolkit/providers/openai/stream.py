@@ -70,7 +70,9 @@ class ResponseAccumulator:
 
         Without tools the stored answer is its text alone (B09). Raises ``ValueError`` for items that are no JSON.
         """
-        output = [item for item in clean(self._output()) if not _is_cut_off(item)]
+        output = clean(self._output())
+        if self._is_incomplete:
+            output = [item for item in output if not _is_cut_off(item)]
         calls = tuple(_asked(item) for item in output if type_of(item) == "function_call")
         text, has_refused = _said(output)
         messages = tuple(as_stored(output, keeps_payloads=keeps_payloads)) if has_tools else answer_only(text)
@@ -98,8 +100,12 @@ class ResponseAccumulator:
         output = _objects(self._response.get("output"))
         return output or [item for _, item in sorted(self._done.items())]
 
+    @property
+    def _is_incomplete(self) -> bool:
+        return self._response.get("status") == "incomplete"
+
     def _stop_reason(self, calls: Sequence[CallAsked], *, has_refused: bool) -> str:
-        if self._response.get("status") == "incomplete":
+        if self._is_incomplete:
             reason = _mapping(self._response.get("incomplete_details")).get("reason")
             return _INCOMPLETE.get(str(reason), str(reason or "incomplete"))
         if calls:
@@ -208,7 +214,7 @@ _HANDLERS: Mapping[str, Callable[[ResponseAccumulator, Mapping[str, Any]], Seque
 
 
 def _is_cut_off(item: Message) -> bool:
-    """Whether an item is a call that the answer's limit cut off; such a call is not asked for."""
+    """Whether an item of an incomplete answer is a call that was cut off; such a call is not asked for."""
     return type_of(item) == "function_call" and item.get("status") in ("incomplete", "in_progress")
 
 

@@ -13,7 +13,7 @@ from turnleaf.ui.transcript.shaping import Selection
 from turnleaf.viewmodels.markdown.highlight import CodeSpan, highlight
 from turnleaf.viewmodels.markdown.items import CodeBlock
 
-LONGEST_LINE = 2_000
+LONGEST_LINE = 500
 """Characters after which a line goes on in the next one, for display only."""
 KEPT_LINES = 400
 

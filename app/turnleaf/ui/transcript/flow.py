@@ -133,10 +133,6 @@ class Flow:
         start, end = self.layout_of(place[0]).word_at(place[1])
         return (place[0], start), (place[0], end)
 
-    def block_at(self, place: Place) -> tuple[Place, Place]:
-        """Return the whole block around a place."""
-        return (place[0], 0), (place[0], self.layout_of(place[0]).length())
-
     def everything(self) -> tuple[Place, Place]:
         """Return the first and the last place."""
         last = len(self.items) - 1

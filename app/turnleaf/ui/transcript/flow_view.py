@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from turnleaf.bridge.slices import Slices
+from turnleaf.ui.texts import plain_tool_tip
 from turnleaf.ui.theme import Theme
 from turnleaf.ui.transcript.code_layout import CodeLayout
 from turnleaf.ui.transcript.flow import Flow, Place
@@ -48,6 +49,8 @@ class FlowView(QWidget):
         self._copy_buttons: dict[int, QToolButton] = {}
         self._colouring: set[int] = set()
         self._seen = (0.0, 0.0)
+        self._retired = False
+        self._measuring = False
         # What a screen reader reads follows a growing text at a distance: building it costs the length of the text.
         self._naming = QTimer(self)
         self._naming.setSingleShot(True)
@@ -94,15 +97,28 @@ class FlowView(QWidget):
         """Lay out for `width` pixels."""
         self._flow.resize(width)
 
-    def see(self, top: float, bottom: float) -> None:
-        """Take the part between `top` and `bottom` as the one that is seen, and lay it out."""
+    @property
+    def retired(self) -> bool:
+        """Whether the widget is about to go; work that is still queued for it ends."""
+        return self._retired
+
+    def retire(self) -> None:
+        """Say that the widget is about to go."""
+        self._retired = True
+        self._naming.stop()
+
+    def see(self, top: float, bottom: float) -> bool:
+        """Lay out the part between `top` and `bottom`, which is seen; return whether the height is another one now."""
         self._seen = (top, bottom)
+        before = self._flow.height
         self._lay_out_seen()
+        return self._flow.height != before
 
     def measure_rest(self) -> None:
         """Make the height exact, in slices."""
-        if not self._flow.is_exact():
-            self._slices.start(self._flow.lay_out_rest(), self._on_measured)
+        if not self._measuring and not self._flow.is_exact():
+            self._measuring = True
+            self._slices.start(self._until_retired(self._flow.lay_out_rest()), self._on_measured)
 
     def flow_height(self) -> float:
         """Return the height, exact where it was seen."""
@@ -162,7 +178,7 @@ class FlowView(QWidget):
             return
         link = self._flow.link_at(event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if link else Qt.CursorShape.IBeamCursor)
-        self.setToolTip(link)
+        self.setToolTip(plain_tool_tip(link) if link else "")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
@@ -229,7 +245,17 @@ class FlowView(QWidget):
             self._dress_code(top, bottom)
         self.height_changed.emit(self._flow.height)
 
+    def _until_retired(self, work: Iterator[object]) -> Iterator[object]:
+        while not self._retired:
+            try:
+                yield next(work)
+            except StopIteration:
+                return
+
     def _on_measured(self) -> None:
+        self._measuring = False
+        if self._retired:
+            return
         for index in self._copy_buttons:
             self._place_copy_button(index)
         self.height_changed.emit(self._flow.height)
@@ -252,11 +278,13 @@ class FlowView(QWidget):
 
         def done() -> None:
             self._colouring.discard(index)
+            if self._retired:
+                return
             self.update()
             if not layout.coloured:
                 self._lay_out_seen()
 
-        self._slices.start(layout.colour_in(), done)
+        self._slices.start(self._until_retired(layout.colour_in()), done)
 
     def _make_copy_button(self, index: int) -> QToolButton:
         button = QToolButton(self)

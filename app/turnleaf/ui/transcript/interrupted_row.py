@@ -11,6 +11,7 @@ from turnleaf.ui.file_chip import FileChip
 from turnleaf.ui.texts import interrupted_title, tr
 from turnleaf.ui.transcript.row_widget import Kit, RowAction, RowActionKind, RowWidget
 from turnleaf.ui.transcript.text_rows import MarkdownFlow, plain_items
+from turnleaf.viewmodels.markdown.display import close_open_markup
 
 
 class InterruptedWidget(RowWidget):
@@ -35,8 +36,9 @@ class InterruptedWidget(RowWidget):
         assert isinstance(row, InterruptedRow)
         self._row = row
         self._title.setText(interrupted_title(row))
-        self._reason.setText(row.reason)
-        self._reason.setVisible(bool(row.reason))
+        tools = tr("Already run: {tools}").format(tools=", ".join(tool.name for tool in row.tools)) if row.tools else ""
+        self._reason.setText("\n".join(line for line in (row.reason, tools) if line))
+        self._reason.setVisible(bool(self._reason.text()))
         self._details.setText(row.details)
         self._details_toggle.setVisible(bool(row.details))
         for chip in self._chips:
@@ -45,7 +47,7 @@ class InterruptedWidget(RowWidget):
         for chip in self._chips:
             chip.show()
         self._question.set_items(plain_items(row.question))
-        self._markdown.set_text(row.partial, final=True)
+        self._markdown.set_text(close_open_markup(row.partial), final=True)
         self.setAccessibleName(interrupted_title(row))
         self.setAccessibleDescription("\n".join(part for part in (row.reason, row.question, row.partial) if part))
 
@@ -74,9 +76,9 @@ class InterruptedWidget(RowWidget):
         self.resize(width, y + pad + theme.px(10))
         return self.height()
 
-    def see(self, top: float, bottom: float) -> None:
-        for flow in (self._question, self._partial):
-            flow.see(top - flow.y(), bottom - flow.y())
+    def see(self, top: float, bottom: float) -> bool:
+        changed = [flow.see(top - flow.y(), bottom - flow.y()) for flow in (self._question, self._partial)]
+        return any(changed)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         theme = self._kit.theme

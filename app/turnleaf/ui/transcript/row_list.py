@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
@@ -60,22 +60,22 @@ class RowList(QAbstractScrollArea):
         """Return the rows that are shown."""
         return [slot.row for slot in self._slots]
 
-    def set_rows(self, rows: Sequence[Row], *, at_end: bool = True) -> None:
-        """Show `rows` instead of what was shown, from their end or from the same place."""
-        anchor = self._anchor()
+    def set_rows(self, rows: Sequence[Row]) -> None:
+        """Show `rows` instead of what was shown, from their end."""
         for slot in self._slots:
             self._drop_widget(slot)
-        self._slots = [_Slot(row, self._estimate(row)) for row in rows]
+        estimate = self._estimator()
+        self._slots = [_Slot(row, estimate(row)) for row in rows]
         self._retop(0)
-        self._at_end = at_end
-        self._settle(None if at_end else anchor)
+        self._at_end = True
+        self._settle(None)
 
     def insert(self, index: int, row: Row) -> None:
         """Show `row` before the row at `index`."""
         anchor = self._anchor()
         if anchor is not None and anchor[0] >= index:
             anchor = (anchor[0] + 1, anchor[1])
-        self._slots.insert(index, _Slot(row, self._estimate(row)))
+        self._slots.insert(index, _Slot(row, self._estimator()(row)))
         self._retop(index)
         self._settle(anchor)
 
@@ -93,7 +93,7 @@ class RowList(QAbstractScrollArea):
                 self._settling = False
         else:
             self._drop_widget(slot)
-            slot.height = self._estimate(row)
+            slot.height = self._estimator()(row)
             self._retop(index)
         slot.exact = False
         self._settle(anchor)
@@ -112,9 +112,10 @@ class RowList(QAbstractScrollArea):
         """Build the rows again in another look, at the same place."""
         self._theme = theme
         anchor = self._anchor()
+        estimate = self._estimator()
         for slot in self._slots:
             self._drop_widget(slot)
-            slot.height = self._estimate(slot.row)
+            slot.height = estimate(slot.row)
         self._retop(0)
         self._settle(anchor)
 
@@ -123,10 +124,6 @@ class RowList(QAbstractScrollArea):
         room = self.viewport().width()
         width = max(120, min(self._theme.px(COLUMN_PX), room - 2 * self._theme.px(MARGIN_PX)))
         return (room - width) // 2, width
-
-    def at_end(self) -> bool:
-        """Whether the reader is at the end, where new text is followed."""
-        return self._at_end
 
     def unseen_px(self) -> float:
         """Return how much has come below the view since the reader left the end."""
@@ -157,17 +154,14 @@ class RowList(QAbstractScrollArea):
         """Return the rows' widgets that exist now."""
         return [slot.widget for slot in self._slots if slot.widget is not None]
 
-    def widget_of(self, index: int) -> RowWidget | None:
-        """Return the widget of the row at `index`, if it exists now."""
-        return self._slots[index].widget
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         anchor = self._anchor()
+        estimate = self._estimator()
         for slot in self._slots:
             slot.exact = False
             if slot.widget is None and event.size().width() != event.oldSize().width():
-                slot.height = self._estimate(slot.row)
+                slot.height = estimate(slot.row)
         self._retop(0)
         self._settle(anchor)
 
@@ -250,8 +244,8 @@ class RowList(QAbstractScrollArea):
             before = slot.height
             if not slot.exact:
                 slot.height = float(slot.widget.lay_out(width))
-            slot.widget.see(top - self._tops[index], bottom - self._tops[index])
-            slot.height = float(slot.widget.lay_out(width))
+            if slot.widget.see(top - self._tops[index], bottom - self._tops[index]):
+                slot.height = float(slot.widget.lay_out(width))
             slot.exact = True
             if abs(slot.height - before) > 0.5:
                 changed = True
@@ -301,33 +295,43 @@ class RowList(QAbstractScrollArea):
         top = self.verticalScrollBar().value() - KEPT_PAGES * page
         bottom = top + (2 * KEPT_PAGES + 1) * page
         for index, slot in enumerate(self._slots):
-            if slot.widget is None or slot.widget.selected_text() or slot.widget.hasFocus():
+            if slot.widget is None:
                 continue
-            if self._tops[index] + slot.height < top or self._tops[index] > bottom:
+            far = self._tops[index] + slot.height < top or self._tops[index] > bottom
+            if far and not slot.widget.selected_text() and not self._holds_focus(slot.widget):
                 self._drop_widget(slot)
+            else:
+                slot.widget.measure_rest()
+
+    def _holds_focus(self, widget: RowWidget) -> bool:
+        focused = self.window().focusWidget()
+        return focused is not None and (focused is widget or widget.isAncestorOf(focused))
 
     def _drop_widget(self, slot: _Slot) -> None:
         if slot.widget is not None:
+            slot.widget.retire()
             slot.widget.hide()
             slot.widget.deleteLater()
             slot.widget = None
             slot.exact = False
 
-    def _estimate(self, row: Row) -> float:
+    def _estimator(self) -> Callable[[Row], float]:
+        """Return what tells a row's height roughly, for the theme and the width of now."""
         _, width = self.column()
         theme = self._theme
         line = theme.body_px * 1.55
         per_line = max(10.0, width / (theme.body_px * 0.5))
-        match row:
-            case AnswerRow():
-                return line * (1 + len(row.text) / per_line + row.text.count("\n") * 0.6)
-            case QuestionRow():
-                return theme.px(52) + line * (1 + len(row.text) / per_line) + len(row.attachments) * theme.px(58)
-            case InterruptedRow():
-                return theme.px(150) + line * (2 + (len(row.question) + len(row.partial)) / per_line)
-            case _:
-                return float(theme.px(40))
+        low, chip, card = float(theme.px(40)), theme.px(58), theme.px(150)
 
-    def content_position(self, widget: RowWidget) -> QPoint:
-        """Return where a row's widget stands in the viewport."""
-        return widget.mapTo(self.viewport(), QPoint(0, 0))
+        def estimate(row: Row) -> float:
+            match row:
+                case AnswerRow():
+                    return line * (1 + len(row.text) / per_line + row.text.count("\n") * 0.6)
+                case QuestionRow():
+                    return low + line * (1 + len(row.text) / per_line) + len(row.attachments) * chip
+                case InterruptedRow():
+                    return card + line * (2 + (len(row.question) + len(row.partial)) / per_line)
+                case _:
+                    return low
+
+        return estimate

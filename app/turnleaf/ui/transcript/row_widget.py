@@ -57,8 +57,9 @@ class RowWidget(QWidget):
         """Arrange for `width` pixels and return the height."""
         raise NotImplementedError
 
-    def see(self, _top: float, _bottom: float) -> None:
-        """Take note of which part is on screen; rows with much text lay out only that."""
+    def see(self, _top: float, _bottom: float) -> bool:
+        """Lay out what is on screen, where there is much text; return whether the height is another one now."""
+        return False
 
     def selected_text(self) -> str:
         """Return what is selected in this row."""
@@ -70,9 +71,16 @@ class RowWidget(QWidget):
             if flow is not keep:
                 flow.clear_selection()
 
-    def copied(self) -> str:
-        """Return what *Copy* gives for the whole row."""
-        return "\n\n".join(flow.plain_text() for flow in self._flows)
+    def measure_rest(self) -> None:
+        """Make the height exact, in slices."""
+        for flow in self._flows:
+            if flow.isVisibleTo(self):
+                flow.measure_rest()
+
+    def retire(self) -> None:
+        """Say that the widget is about to go: nothing may touch it any more."""
+        for flow in self._flows:
+            flow.retire()
 
     def _add_flow(self) -> FlowView:
         flow = FlowView(self._kit.theme, self._kit.slices, self)

@@ -118,7 +118,7 @@ class MarkdownFlow:
             self._kit.slices.start(self._feed_all())
 
     def _feed_all(self) -> Iterator[object]:
-        while self._pending:
+        while self._pending and not self._flow.retired:
             self._feed_piece()
             yield None
         self._feeding = False
@@ -158,11 +158,8 @@ class AnswerWidget(RowWidget):
         self.resize(width, height + self._kit.theme.px(4))
         return self.height()
 
-    def see(self, top: float, bottom: float) -> None:
-        self._flow.see(top, bottom)
-
-    def copied(self) -> str:
-        return self._row.text
+    def see(self, top: float, bottom: float) -> bool:
+        return self._flow.see(top, bottom)
 
 
 class FoldedWidget(RowWidget):
@@ -207,9 +204,8 @@ class FoldedWidget(RowWidget):
         self.resize(width, height)
         return height
 
-    def see(self, top: float, bottom: float) -> None:
-        if self._open:
-            self._flow.see(top - self._flow.y(), bottom - self._flow.y())
+    def see(self, top: float, bottom: float) -> bool:
+        return self._open and self._flow.see(top - self._flow.y(), bottom - self._flow.y())
 
     def _on_toggled(self) -> None:
         self._open = not self._open

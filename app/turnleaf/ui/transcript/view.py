@@ -126,13 +126,13 @@ class TranscriptView(QWidget):
         """Return what the reader has selected."""
         return next((text for widget in self._list.widgets() if (text := widget.selected_text())), "")
 
+    def last_answer(self) -> str:
+        """Return the newest answer, as it was written."""
+        return next((row.text for row in reversed(self._list.rows()) if isinstance(row, AnswerRow)), "")
+
     def bar_width(self) -> int:
         """Return the room that the scroll bar takes beside the column."""
         return self._list.width() - self._list.viewport().width()
-
-    def focus_list(self) -> None:
-        """Give the keyboard to the transcript."""
-        self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def is_busy(self) -> bool:
         """Whether text is still being laid out, for tests."""

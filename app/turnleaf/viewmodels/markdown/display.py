@@ -20,6 +20,12 @@ def hide_open_markup(source: str) -> str:
     return shown[:start] + _complete(shown[start:])
 
 
+def close_open_markup(source: str) -> str:
+    """Return a text that broke off as it should be shown for good: complete, its last emphasis closed."""
+    start = max(source.rfind("\n\n") + 2 if "\n\n" in source else 0, len(source) - LONGEST_LOOK_BACK)
+    return source[:start] + _complete(source[start:])
+
+
 def _complete(paragraph: str) -> str:
     if paragraph.count("`") % 2:
         return paragraph if paragraph.endswith("`") else paragraph + "`"

@@ -11,9 +11,9 @@ from turnleaf.viewmodels.markdown.parse import Group, group_items, parse_groups
 
 LIST_CUT = 1_200
 """Characters of an open list beyond which its finished items are closed."""
-TABLE_CUT = 24
+TABLE_CUT = 16
 """Rows of an open table beyond which they are closed."""
-BLOCK_CUT = 6_000
+BLOCK_CUT = 3_000
 """Characters of any other open block beyond which it is cut, so that no single parse or layout takes long."""
 LATE_LINKS_LIMIT = 40_000
 """Characters of a text beyond which links that are defined after their use stay as they were written."""

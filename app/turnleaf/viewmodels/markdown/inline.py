@@ -35,9 +35,8 @@ class _Writer:
         kind = token.type
         if kind == "text":
             self._put(token.content)
-        elif kind == "softbreak":
-            self._put(" ")
-        elif kind == "hardbreak":
+        elif kind in ("softbreak", "hardbreak"):
+            # Models end a line where they mean one; CommonMark leaves what a soft break looks like to the renderer.
             self._put(LINE_BREAK)
         elif kind == "code_inline":
             self._put(THIN_SPACE + token.content + THIN_SPACE, Style.CODE)
