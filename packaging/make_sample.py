@@ -13,7 +13,6 @@ from reportlab.lib.enums import TA_LEFT
 from reportlab.lib.pagesizes import A5
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
-from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Flowable, PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table
 
 TARGET = Path(__file__).resolve().parents[1] / "resources" / "samples" / "lighthouse.pdf"
@@ -30,7 +29,7 @@ _FIRST_PAGE = (
     (_SUBTITLE, "A short guide for visitors"),
     (
         _BODY,
-        "The lighthouse at Skerry Point was built in 1874 by the engineer Anna Lindqvist. It took her and forty "
+        "The lighthouse at Skerry Point was built in 1874 by the engineer Maria Lindqvist. It took her and forty "
         "workers three summers, because in winter the waves reached the door. The tower is 38 metres tall and made of "
         "grey granite that came by boat from the quarry at Holm.",
     ),
@@ -117,13 +116,7 @@ def make_sample(target: Path) -> None:
     first = [Paragraph(text, style) for style, text in _FIRST_PAGE]
     second = [Paragraph(text, style) for style, text in _SECOND_PAGE]
     story = [_Tower(), Spacer(1, 4 * mm), *first, PageBreak(), *second, prices]
-    document.build(story, onFirstPage=_number_page, onLaterPages=_number_page)
-
-
-def _number_page(canvas: Canvas, document: SimpleDocTemplate) -> None:
-    canvas.setFont("Times-Roman", 8.5)
-    canvas.setFillColor(SEA)
-    canvas.drawCentredString(A5[0] / 2, 9 * mm, f"{TITLE} · {document.page}")
+    document.build(story)
 
 
 if __name__ == "__main__":

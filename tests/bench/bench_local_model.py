@@ -77,9 +77,10 @@ async def measure_prompt(service: LocalModelService, tokens: int) -> None:
     times = [at for at, _ in first.progress]
     gaps = [b - a for a, b in itertools.pairwise([0.0, *times])]
     prompt = first.usage["prompt_tokens"]
+    rate = prompt / first.first_token_s
     print(
-        f"prompt of {prompt:5d} tokens: {prompt / first.first_token_s:4.0f}/s, first token {first.first_token_s:6.2f} s,"
-        f" second turn {second.first_token_s:5.2f} s, progress at least every {max(gaps):.2f} s"
+        f"prompt of {prompt:5d} tokens: first token {first.first_token_s:6.2f} s, {rate:.0f} tokens/s, "
+        f"second turn {second.first_token_s:.2f} s, progress at least every {max(gaps):.2f} s"
     )
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import json
+
+import pytest
+
 from doc_processing_toolkit.testing import Pause
 from gui.harness import Gui
 from turnleaf.bridge.single_instance import StartRequest
+from turnleaf.services import conversation_files, conversation_store, storage
 
 LONG = [piece for n in range(400) for piece in (f"word {n} ", Pause(0.01))]
 
@@ -46,7 +52,8 @@ def test_crash_in_mid_answer_leaves_a_card_and_a_quiet_bar(gui: Gui) -> None:
         await gui.until(lambda: gui.chat.conversation.sidecar.draft.text == "and then?")
         sidecar = gui.profile.sessions / f"{gui.chat.session_id}.meta.json"
         await gui.until(lambda: "word 5" in sidecar.read_text() and "and then?" in sidecar.read_text())
-        await gui.until(lambda: gui.chat.session_id in (gui.profile.state / "workspace.json").read_text())
+        workspace = gui.profile.state / "workspace.json"
+        await gui.until(lambda: gui.chat.session_id in json.loads(workspace.read_text())["tabs"])
 
     async def second(gui: Gui) -> None:
         [card] = gui.cards()
@@ -90,6 +97,32 @@ def test_closed_tab_keeps_its_turn_and_can_be_reopened(gui: Gui) -> None:
         await gui.until(lambda: gui.cards())
         assert gui.cards()[0].cause == "stopped"
         assert len(gui.desktop.workspace.tabs) == 1
+
+    gui.run(scenario, replies=[LONG])
+
+
+def test_tab_that_cannot_be_saved_stays_until_it_is_closed_once_more(gui: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G05."""
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def scenario(gui: Gui) -> None:
+        chat = gui.chat
+        gui.type("Count")
+        gui.page.send()
+        await gui.until(lambda: gui.answers() and "word 5" in gui.answers()[0])
+        with monkeypatch.context() as patch:
+            for module in (storage, conversation_files, conversation_store):
+                if hasattr(module, "write_atomically"):
+                    patch.setattr(module, "write_atomically", fail)
+            gui.desktop.window.actions_by_name["closeTab"].trigger()
+            await gui.until(lambda: chat in gui.desktop.workspace._warned)
+            assert gui.chat is chat
+            assert "word 5" in gui.cards()[0].partial
+            assert gui.page.notices.notice.id.startswith("not_saved")
+            gui.desktop.window.actions_by_name["closeTab"].trigger()
+            await gui.until(lambda: gui.chat is not chat)
 
     gui.run(scenario, replies=[LONG])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,11 +32,12 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says at once: its thoughts, text, and calls as ``(id, n)``."""
+    """What a model says at once: its thoughts, text, and calls as ``(id, n)``. No two of a history share a mark."""
 
     text: str = ""
     thought: str = ""
     calls: tuple[tuple[str, int], ...] = ()
+    mark: str = ""
 
 
 # Writing an answer in each dialect's own shape, as its adapter would store it.
@@ -65,7 +66,7 @@ def _anthropic(answer: Answer) -> list[Message]:
 
 
 def _openai(answer: Answer) -> list[Message]:
-    mark = answer.calls[0][0] if answer.calls else answer.text[:8]
+    mark = answer.mark
     items: list[Message] = []
     if answer.thought:
         summary = [{"type": "summary_text", "text": answer.thought}]
@@ -105,18 +106,18 @@ def written(dialect: str, answer: Answer) -> list[Message]:
 
 
 @st.composite
-def answers(draw: st.DrawFn, ids: Iterable[int], *, calls: int = 0) -> Answer:
+def answers(draw: st.DrawFn, ids: Iterator[int], *, calls: int = 0) -> Answer:
     """Return an answer with so many calls; one without calls says something."""
     text = (
         draw(st.sampled_from(["", "Let me look."])) if calls else draw(st.sampled_from(["Yes.", "Nö – 好", "x" * 700]))
     )
     thought = draw(st.sampled_from(["", "hm"]))
-    numbers = list(itertools.islice(iter(ids), calls))
-    return Answer(text, thought, tuple((f"call_{number}", number) for number in numbers))
+    numbers = list(itertools.islice(ids, calls))
+    return Answer(text, thought, tuple((f"call_{number}", number) for number in numbers), str(next(ids)))
 
 
 @st.composite
-def turns(draw: st.DrawFn, dialect: str, ids: Iterable[int]) -> list[Message]:
+def turns(draw: st.DrawFn, dialect: str, ids: Iterator[int]) -> list[Message]:
     """Return one whole turn: a question, tool rounds, and an answer."""
     lens = lens_of(dialect)
     question: list[Any] = [TextPart(draw(st.sampled_from(["Why?", "Ünd 好?", "y" * 300])))]
@@ -146,7 +147,7 @@ def histories(draw: st.DrawFn, dialect: str, *, most: int = 5) -> list[list[Mess
 
 
 def problems(messages: Sequence[Message], lens: Lens) -> list[str]:
-    """Return what a server would refuse: calls and results that do not belong together, reasoning without a follower."""
+    """Return what a server would refuse: calls and results that do not pair, reasoning without a follower."""
     found: list[str] = []
     waiting: dict[str, int] = {}
     for index, message in enumerate(messages):

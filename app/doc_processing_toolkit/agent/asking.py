@@ -15,7 +15,7 @@ from doc_processing_toolkit.core.errors import ProviderError
 from doc_processing_toolkit.core.events import Progress, ReasoningDelta, Retry, TextDelta
 from doc_processing_toolkit.core.usage import TokenUsage
 from doc_processing_toolkit.providers.base import Adapter, Meter, ModelCall, Reply, RequestFailedError
-from doc_processing_toolkit.providers.retry import LONGEST_RETRY_AFTER_S, plan_retry
+from doc_processing_toolkit.providers.retry import LONGEST_RETRY_AFTER_S, RetryPlan, plan_retry
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +35,11 @@ async def ask(
 
     Raises :class:`RequestFailedError` when sending again is of no use or has been tried enough, and plain
     ``ProviderError`` when a stream broke after a delta was handed out: that cannot be repeated unseen.
+
+    Of the billed attempts of one request one is its regular cost and the others are its retries': those that failed,
+    or the one that succeeded where the failed ones took nothing.
     """
-    attempt = 1
+    attempt, was_billed = 1, False
     while True:
         watch.check()
         has_shown = False
@@ -54,18 +57,19 @@ async def ask(
             if reply is None:
                 raise RequestFailedError("the answer ended before it was complete", is_retryable=True)
         except RequestFailedError as error:
-            _bank_broken(attempted.meter, spending, attempt)
+            can_help = error.is_retryable and not (limits.is_streamed and has_shown)
+            plan = _plan(error, attempt, limits) if can_help else None
+            was_billed |= _bank_broken(attempted.meter, spending, is_retry=attempt > 1 or plan is not None)
             if limits.is_streamed and has_shown:
                 raise _broken(error) from error
-            plan = plan_retry(attempt, limits.max_retries, error.retry_after) if error.is_retryable else None
             if plan is None:
                 raise _final(error) from error.__cause__
             failure = error
         except BaseException:
-            _bank_broken(attempted.meter, spending, attempt)
+            _bank_broken(attempted.meter, spending, is_retry=attempt > 1)
             raise
         else:
-            spending.bank(reply.usage, reply.served_model, is_retry=attempt > 1)
+            spending.bank(reply.usage, reply.served_model, is_retry=attempt > 1 and not was_billed)
             yield reply
             return
         attempt += 1
@@ -76,10 +80,16 @@ async def ask(
         await watch.wait_for(asyncio.sleep(plan.delay_s))
 
 
-def _bank_broken(meter: Meter, spending: Spending, attempt: int) -> None:
-    """Bank what a request that did not reach its end is known to have used."""
-    if meter.usage != TokenUsage():
-        spending.bank(meter.usage, meter.served_model, is_retry=attempt > 1)
+def _plan(error: RequestFailedError, attempt: int, limits: Limits) -> RetryPlan | None:
+    return RetryPlan(0.0) if error.is_mended else plan_retry(attempt, limits.max_retries, error.retry_after)
+
+
+def _bank_broken(meter: Meter, spending: Spending, *, is_retry: bool) -> bool:
+    """Bank what a request that did not reach its end is known to have used, and return whether it was anything."""
+    if meter.usage == TokenUsage():
+        return False
+    spending.bank(meter.usage, meter.served_model, is_retry=is_retry)
+    return True
 
 
 def _final(error: RequestFailedError) -> RequestFailedError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -17,6 +16,7 @@ from doc_processing_toolkit.agent.truncation import READ_ON, Truncation
 from doc_processing_toolkit.core.events import ToolCallResult
 from doc_processing_toolkit.core.jsonclean import clean_text
 from doc_processing_toolkit.core.model_row import ModelRow
+from doc_processing_toolkit.core.threads import in_own_thread
 from doc_processing_toolkit.dialects.view import TextPart, ToolOutcome
 from doc_processing_toolkit.providers.base import CallAsked
 
@@ -79,6 +79,12 @@ async def _content(call: CallAsked, tools: Mapping[str, Tool], row: ModelRow) ->
         if limit.expired():
             return f"Error: {tool.name} did not finish within {tool.timeout:g} s", True
         return _error(error), True
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Raised by the tool itself, about something of its own.
+        return _error(error), True
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is an answer to the model (A04)
         return _error(error), True
 
@@ -89,18 +95,17 @@ async def _call(tool: Tool, given: dict[str, Any], row: ModelRow) -> Content:
     if inspect.iscoroutinefunction(tool.function):
         value = await tool.function(**arguments)
     else:
-        context = contextvars.copy_context()
-        value = await asyncio.to_thread(context.run, lambda: tool.function(**arguments))
+        value = await in_own_thread(lambda: tool.function(**arguments), name=f"tool {tool.name}")
         if inspect.isawaitable(value):
             value = await value
     if isinstance(value, Exception):
         raise value
     if value is None or isinstance(value, str):
         return content_of(value, row)
-    return await asyncio.to_thread(content_of, value, row)
+    return await in_own_thread(lambda: content_of(value, row), name=f"result of {tool.name}")
 
 
-def _error(error: Exception) -> str:
+def _error(error: BaseException) -> str:
     return clean_text(f"Error: {type(error).__name__}: {error}".rstrip(": "))
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from doc_processing_toolkit.agent.prices import context_window
 from doc_processing_toolkit.agent.spending import Spending
-from doc_processing_toolkit.agent.summary import SummaryFailedError, summarise
+from doc_processing_toolkit.agent.summary import summarise
 from doc_processing_toolkit.agent.watch import Watch
 from doc_processing_toolkit.core.errors import AgentError
 from doc_processing_toolkit.core.model_row import ModelRow
 from doc_processing_toolkit.core.protocols import Compacted, Message, TurnRequest, TurnRun
 from doc_processing_toolkit.core.times import utc_now
 from doc_processing_toolkit.dialects.detect import lens_of
-from doc_processing_toolkit.dialects.view import Kind
+from doc_processing_toolkit.dialects.view import Kind, TextPart
 from doc_processing_toolkit.documents.tokens import estimate_tokens
 from doc_processing_toolkit.history import compaction as steps
 from doc_processing_toolkit.history.compaction_archive import archive
@@ -49,7 +49,10 @@ class _Plan:
 
 
 class Compactor:
-    """The compactions of one turn. ``start`` is where the question stands among the messages sent."""
+    """The compactions of one turn.
+
+    ``start`` is where the question stands among the messages sent, ``has_context`` whether its first part is context.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class Compactor:
         spending: Spending,
     ) -> None:
         self.start = len(request.history)
+        self.has_context = bool(request.context)
         self.gap = request.estimate_gap or estimate_tokens(instructions or "")
         self.events: list[dict[str, Any]] = []
         self._compacting = compacting
@@ -99,7 +103,7 @@ class Compactor:
             if plan is None:
                 return sent
             await self._archived(compacting.config, talk)
-        except (SummaryFailedError, OSError, AgentError) as error:
+        except (AgentError, OSError) as error:
             watch.check()
             self._has_failed = True
             log.warning("the conversation could not be compacted and goes out as it is: %s", error)
@@ -174,8 +178,9 @@ class Compactor:
             history = without_reasoning(history, self._lens)
         before = len(self._history) + len(sent) - self.start
         messages, context = self._prepared(history)
-        if context and turn:
+        if context:
             turn = [self._with_context(turn[0], context), *turn[1:]]
+            self.has_context = True
         new = [*messages, *turn]
         self.events.append(
             {
@@ -202,10 +207,12 @@ class Compactor:
         return RESULT_PLACEHOLDER if self._request.hides_results else steps.CLEARED
 
     def _with_context(self, question: Message, context: str) -> Message:
-        """Return the question as it is sent, with another text in its first part."""
+        """Return the question as it is sent, with this text in its first part, and what the user said behind it."""
         views = self._lens.views(question)
-        changed = [self._lens.text_block(views[0], context), *views[1:]]
-        return self._lens.rebuild(question, changed) or question
+        said = views[1:] if self.has_context else views
+        if len(said) == 1 and isinstance(said[0].block, str):
+            return self._lens.user_message([TextPart(context), TextPart(said[0].block)])
+        return self._lens.rebuild(question, [self._lens.text_block(views[0], context), *said]) or question
 
     @property
     def _config(self) -> CompactionConfig:

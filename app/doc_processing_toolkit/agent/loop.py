@@ -16,6 +16,7 @@ from doc_processing_toolkit.agent.choosing import settings_for
 from doc_processing_toolkit.agent.compacting import Compacting, Compactor
 from doc_processing_toolkit.agent.handle import RunHandle
 from doc_processing_toolkit.agent.hooks import Hooks, RequestInfo, ResponseInfo, TurnBoundary, call_hook
+from doc_processing_toolkit.agent.placing import Placing
 from doc_processing_toolkit.agent.question import Question, build_question, check_fit
 from doc_processing_toolkit.agent.repair import Repair
 from doc_processing_toolkit.agent.reports import Reports
@@ -76,6 +77,7 @@ class Turn:
         self._surface = Surface({})
         self._repair = Repair(self._lens)
         self._reports = Reports()
+        self._placing = Placing(self._lens)
         self._compactor = Compactor(means.compacting, request, means.row, means.settings.instructions, self._spending)
         self._said = ""
 
@@ -88,6 +90,11 @@ class Turn:
     def tool_drift(self) -> dict[str, Any] | None:
         """How the agent's own tools have moved away from the frozen ones."""
         return self._surface.drift
+
+    @property
+    def placed(self) -> list[tuple[Message, Message]]:
+        """Messages of the history, each with the one to be stored instead."""
+        return self._placing.history
 
     @property
     def compacted(self) -> Compacted | None:
@@ -217,15 +224,22 @@ class Turn:
                     yield event
                     continue
                 self._compactor.note_usage(self._sent, event.usage.input_tokens)
-                self._sent.extend(event.messages)
-                self.container_id = event.container_id or self.container_id
-                self._reports.take(event)
+                self._note(event)
                 yield _usage(self._spending.records[-1], event.usage.reasoning_tokens)
                 info = ResponseInfo(
                     self._request.run, iteration, event.served_model, event.text, event.stop_reason, event.usage
                 )
                 await call_hook(self._hooks.after_response, info, self.handle)
                 yield event
+
+    def _note(self, reply: Reply) -> None:
+        """Take an answer into the conversation, and what the provider has done with the media in it."""
+        question = self._placing.take(self._sent, reply.placed, self._compactor.start)
+        if question is not None:
+            self.question = self._placing.without_context(question, has_context=self._compactor.has_context)
+        self._sent.extend(reply.messages)
+        self.container_id = reply.container_id or self.container_id
+        self._reports.take(reply)
 
     async def _run_tools(self, calls: Sequence[CallAsked], watch: Watch) -> AsyncGenerator[Event, None]:
         for call in calls:

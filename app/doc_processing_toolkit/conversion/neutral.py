@@ -11,7 +11,7 @@ from doc_processing_toolkit.dialects.view import MediaPart, MediaReference, Text
 Part = TextPart | MediaPart | MediaReference
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """A tool call: the message that made it, its old id (``None`` where it had none), its arguments as they stood.
 
@@ -27,7 +27,7 @@ class Call:
     new_id: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Result:
     """What a tool call came to, with the id and the name that the result gave."""
 
@@ -38,7 +38,7 @@ class Result:
     is_error: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """One message's worth of a history. ``plain`` is the message itself where it is plain text in every dialect."""
 
@@ -50,7 +50,7 @@ class Entry:
     plain: Message | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Notes:
     """What a conversion has to report: entries without their stamp, and the parts that the row does not take."""
 

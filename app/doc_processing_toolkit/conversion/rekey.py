@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from doc_processing_toolkit.conversion.neutral import Call, Notes
 from doc_processing_toolkit.conversion.rules import TargetRules
 
-_LENGTH = 24
+# 24 characters in base 32.
+_BYTES = 15
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 64
 
@@ -43,7 +44,7 @@ def _made(call: Call, prefix: str, attempt: int) -> str:
     """Return an id from where the call stands and its old id; ``attempt`` tells equal ones of a message apart."""
     old = "-" if call.old_id is None else "=" + call.old_id
     digest = hashlib.sha256(f"{call.index}:{attempt}:{old}".encode("utf-8", "surrogatepass")).digest()
-    return prefix + base64.b32encode(digest).decode("ascii")[:_LENGTH].lower()
+    return prefix + base64.b32encode(digest[:_BYTES]).decode("ascii").lower()
 
 
 def legal_name(name: str, rules: TargetRules) -> str:

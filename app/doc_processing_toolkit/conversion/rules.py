@@ -28,6 +28,7 @@ class TargetRules:
     source_name: str
     longest_image: int | None = None
     takes_blank_text: bool = True
+    takes_system: bool = True
     takes_media_in_answers: bool = False
     takes_youtube: bool = False
     begins_with_user: bool = False
@@ -53,6 +54,7 @@ RULES: Mapping[str, TargetRules] = {
         source_name="anthropic",
         longest_image=10 * 1024 * 1024,  # W-A38
         takes_blank_text=False,  # W-A17, W-C5
+        takes_system=False,  # W-A22
     ),
     "openai": TargetRules(
         id_prefix="call_",

@@ -22,6 +22,10 @@ class KeptResults:
         """Return the text, ``None`` when it is not kept here, or no more."""
         return self._texts.get(result_id)
 
+    def copy(self) -> KeptResults:
+        """Return a copy that can be released by itself."""
+        return KeptResults(dict(self._texts))
+
     def release(self) -> None:
         """Forget every text."""
         self._texts.clear()

@@ -87,7 +87,8 @@ class TurnRun(Protocol):
     ``question`` is the user message once it was built, else ``None``; ``injected`` the user messages that were
     delivered inside the turn; ``spent`` is a result that holds what the turn has cost so far. ``tool_surface`` are the
     tools that its requests carried, ``tool_drift`` how the agent's own have moved away from the frozen ones, and
-    ``container_id`` the container of the latest answer. ``compacted`` is ``None`` when the history is as it was, and
+    ``container_id`` the container of the latest answer. ``placed`` pairs messages of the history with those to be
+    stored instead. ``compacted`` is ``None`` when the history is as it was, and
     ``estimate_gap`` is by how many tokens the latest request was larger than estimated.
     """
 
@@ -103,6 +104,8 @@ class TurnRun(Protocol):
     def tool_drift(self) -> dict[str, Any] | None: ...
     @property
     def container_id(self) -> str | None: ...
+    @property
+    def placed(self) -> Sequence[tuple[Message, Message]]: ...
     @property
     def compacted(self) -> Compacted | None: ...
     @property

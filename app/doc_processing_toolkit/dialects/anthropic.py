@@ -55,7 +55,7 @@ class AnthropicLens:
 
     def sniff(self, message: Message) -> bool:
         """Whether the message has an Anthropic role and nothing that only another dialect has."""
-        if message.get("role") not in _ROLES:
+        if str(message.get("role")) not in _ROLES:
             return False
         if any(value is not None and key not in ("role", "content") for key, value in message.items()):
             return False

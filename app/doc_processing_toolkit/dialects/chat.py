@@ -36,7 +36,7 @@ class ChatLens:
 
     def sniff(self, message: Message) -> bool:
         """Whether the message has a chat role and nothing that only another dialect has."""
-        if message.get("role") not in _ROLES or message.get("type") not in (None, "message"):
+        if str(message.get("role")) not in _ROLES or message.get("type") not in (None, "message"):
             return False
         content = message.get("content")
         if content is None:
@@ -154,7 +154,8 @@ class ChatLens:
         answers: list[Message] = []
         shown: list[UserPart] = []
         for result in results:
-            media = [part for part in result.content if isinstance(part, MediaPart)]
+            parts = () if isinstance(result.content, str) else result.content
+            media = [part for part in parts if isinstance(part, MediaPart)]
             text = _said(result.content, len(media))
             answers.append({"role": "tool", "tool_call_id": result.call_id, "content": text})
             if media:
@@ -187,7 +188,7 @@ def _is_text(part: dict[str, Any]) -> bool:
 
 
 def _is_chat_part(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in _PART_KINDS
+    return isinstance(part, dict) and str(part.get("type")) in _PART_KINDS
 
 
 def _kind(part: Any) -> Kind:

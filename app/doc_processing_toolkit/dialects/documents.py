@@ -56,6 +56,8 @@ def _texts(message: Message) -> list[str] | None:
     """Return the text parts of a message in parts, ``None`` for plain text."""
     content = message.get("content")
     if not isinstance(content, list):
+        content = message.get("parts")
+    if not isinstance(content, list):
         return None
     return [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
 

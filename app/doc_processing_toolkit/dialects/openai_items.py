@@ -97,19 +97,30 @@ def mend(before: Sequence[Message], after: Sequence[Message]) -> list[Message]:
     """Return ``after``, what a filter left of ``before``, without what cannot stand there any more.
 
     What was minted with a reasoning item that the filter took out loses its id; an item that the server takes only
-    with its id goes. Everything else is the same object (W-O1, W-O2).
+    with its id goes, and so does reasoning that stood beside the one taken out. Everything else is the same object
+    (W-O1, W-O2).
     """
     kept = {item.get("id") for item in after if type_of(item) == "reasoning"}
     orphans: set[str] = set()
+    beside: list[str] = []
     is_lost = False
     for item in before:
+        identifier = item.get("id")
+        if type_of(item) == "reasoning":
+            is_lost = (is_lost and bool(beside)) or (identifier is not None and identifier not in kept)
+            beside += [identifier] if isinstance(identifier, str) else []
+            continue
+        orphans.update(beside if is_lost else ())
+        beside = []
         if type_of(item) in RESULTS or (type_of(item) == "message" and item.get("role") != "assistant"):
             is_lost = False
-        elif type_of(item) == "reasoning":
-            is_lost = item.get("id") is not None and item["id"] not in kept
-        elif is_lost and isinstance(item.get("id"), str):
-            orphans.add(item["id"])
-    return without_ids(after, orphans) if orphans else list(after)
+        elif is_lost and isinstance(identifier, str):
+            orphans.add(identifier)
+    if not orphans:
+        return list(after)
+    return without_ids(
+        [each for each in after if type_of(each) != "reasoning" or each.get("id") not in orphans], orphans
+    )
 
 
 def without_ids(items: Sequence[Message], ids: set[str]) -> list[Message]:

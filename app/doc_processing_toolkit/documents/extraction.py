@@ -39,51 +39,66 @@ async def extract(
     are read at once as there are processors; the time limit does not count the wait. Raises ``DocumentError``; its
     ``code`` is one of ``DocumentErrorCode``.
     """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[DocumentText] = loop.create_future()
-    ended: asyncio.Future[None] = loop.create_future()
+    reading = _Reading(_request(source, name, limits), source if isinstance(source, bytes) else None, on_progress)
+    return await reading.result()
 
-    def tell(callback: Callable[[], None]) -> None:
-        # A loop that is closed has nobody left to tell.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(callback)
 
-    def report(progress: ExtractionProgress) -> None:
-        if on_progress:
-            tell(lambda: None if outcome.done() else on_progress(progress))
+class _Reading:
+    """One document on its way: it waits for a slot, is read in a thread that watches the process, and can be left."""
 
-    def run() -> None:
-        settle = _run(worker)
-        _slots.give_back()
-        tell(lambda: None if outcome.done() else settle(outcome))
-        tell(lambda: None if ended.done() else ended.set_result(None))
+    def __init__(
+        self, request: Request, data: bytes | None, on_progress: Callable[[ExtractionProgress], None] | None
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._outcome: asyncio.Future[DocumentText] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._name = request.name
+        self._on_progress = on_progress
+        self._worker = WorkerProcess(request, data, self._report)
+        # Kept, because a bound method is a new object each time and the slots know a piece of work by its own.
+        self._begun: Begin = self._begin
 
-    def begin() -> bool:
+    async def result(self) -> DocumentText:
+        """Return the text. Leaving early kills the process and waits until it is gone."""
+        _slots.take(self._begun)
         try:
-            threading.Thread(target=run, name="document reader", daemon=True).start()
+            return await self._outcome
+        except asyncio.CancelledError:
+            if not self._leave():
+                await asyncio.wait({self._ended}, timeout=_LONGEST_FAREWELL_S)
+            raise
+        finally:
+            self._leave()
+
+    def _begin(self) -> bool:
+        try:
+            threading.Thread(target=self._run, name="document reader", daemon=True).start()
         except RuntimeError as exc:
-            error = fault(request.name, f"it cannot be started: {exc}")
-            tell(lambda: None if outcome.done() else outcome.set_exception(error))
+            error = fault(self._name, f"it cannot be started: {exc}")
+            self._tell(lambda: None if self._outcome.done() else self._outcome.set_exception(error))
             return False
         return True
 
-    request = _request(source, name, limits)
-    worker = WorkerProcess(request, source if isinstance(source, bytes) else None, report)
-    _slots.take(begin)
-    try:
-        return await outcome
-    except asyncio.CancelledError:
-        if not _leave(worker, begin):
-            await asyncio.wait({ended}, timeout=_LONGEST_FAREWELL_S)
-        raise
-    finally:
-        _leave(worker, begin)
+    def _run(self) -> None:
+        settle = _run(self._worker)
+        _slots.give_back()
+        self._tell(lambda: None if self._outcome.done() else settle(self._outcome))
+        self._tell(lambda: None if self._ended.done() else self._ended.set_result(None))
 
+    def _report(self, progress: ExtractionProgress) -> None:
+        callback = self._on_progress
+        if callback is not None:
+            self._tell(lambda: None if self._outcome.done() else callback(progress))
 
-def _leave(worker: WorkerProcess, begin: Begin) -> bool:
-    """Kill the worker, and return whether it was still waiting for its turn."""
-    worker.stop()
-    return _slots.forgo(begin)
+    def _tell(self, callback: Callable[[], None]) -> None:
+        # A loop that is closed has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback)
+
+    def _leave(self) -> bool:
+        """Kill the worker, and return whether it was still waiting for its turn."""
+        self._worker.stop()
+        return _slots.forgo(self._begun)
 
 
 def _run(worker: WorkerProcess) -> Callable[[asyncio.Future[DocumentText]], None]:

@@ -80,7 +80,8 @@ class Reply:
     ``messages`` are the native messages to go into the transcript; ``stop_reason`` is ``end_turn``, ``tool_use``,
     ``max_tokens``, ``stop_sequence``, ``refusal``, ``pause_turn`` (send the conversation again as it now is, and the
     model goes on) or the server's own word. ``input_transformations`` says what the server left out of the request,
-    ``media_uploads`` which files were uploaded for it (J12).
+    ``media_uploads`` which files were uploaded for it (J12). ``placed`` are messages of the call, by position, whose
+    media lies with the provider now: they are to be sent and stored like this from now on (J10).
     """
 
     messages: tuple[Message, ...]
@@ -92,17 +93,23 @@ class Reply:
     container_id: str | None = None
     input_transformations: tuple[dict[str, Any], ...] = ()
     media_uploads: tuple[MediaUpload, ...] = ()
+    placed: Mapping[int, Message] = field(default_factory=dict)
 
 
 AdapterEvent = Progress | TextDelta | ReasoningDelta | Reply
 
 
 class RequestFailedError(ProviderError):
-    """A request that failed. ``is_retryable`` says whether sending it again can help."""
+    """A request that failed. ``is_retryable`` says whether sending it again can help.
 
-    def __init__(self, message: str, *, is_retryable: bool, **details: Any) -> None:
+    ``is_mended`` says that the adapter has found what was wrong and will leave it out: then the request is sent again
+    at once, however many retries the agent allows.
+    """
+
+    def __init__(self, message: str, *, is_retryable: bool, is_mended: bool = False, **details: Any) -> None:
         super().__init__(message, **details)
         self.is_retryable = is_retryable
+        self.is_mended = is_mended
 
 
 class Adapter(Protocol):
@@ -118,14 +125,6 @@ class Adapter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Messages whose large media lies with the provider now: as they are to be stored and sent, and the uploads."""
-
-    messages: tuple[Message, ...]
-    uploads: tuple[MediaUpload, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class HeldFile:
     """What a provider says of an uploaded file; ``expiration_time`` is UTC, ``None`` where it does not say."""
 
@@ -135,13 +134,10 @@ class HeldFile:
 
 @runtime_checkable
 class FileHolder(Protocol):
-    """An adapter whose provider holds uploaded files for a time; see :class:`Adapter` for what these raise."""
+    """An adapter whose provider holds uploaded files for a time; see :class:`Adapter` for what these raise.
 
-    async def place_media(self, row: ModelRow, messages: Sequence[Message], *, timeout_s: float) -> Placed:
-        """Upload the media that cannot go inline and return the messages that point to it instead.
-
-        Messages without such media are the same objects. ``timeout_s`` bounds each step in seconds.
-        """
+    ``timeout_s`` bounds each step in seconds.
+    """
 
     async def upload(
         self, row: ModelRow, data: bytes, mime_type: str, name: str = "", *, timeout_s: float

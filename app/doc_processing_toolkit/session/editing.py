@@ -46,6 +46,8 @@ def fork(state: SessionState, dialect: str, turn: int | None) -> SessionState:
         media_table=dict(state.media_table),
         media_report=list(state.media_report),
         dropped_parts=list(state.dropped_parts),
+        kept_results=state.kept_results.copy(),
+        frozen_tools=state.frozen_tools,
     )
     copied.metadata["forked_from"] = {"session_id": state.session_id, "turn": turn}
     if turn is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doc_processing_toolkit.conversion.crossing import Crossing, Origin, count_kept, cross
+from doc_processing_toolkit.conversion.crossing import Crossing, Origin, count_kept, cross, log_crossing
 from doc_processing_toolkit.core.errors import SessionCompatibilityError, UnsupportedPartError
 from doc_processing_toolkit.core.protocols import Runner
 from doc_processing_toolkit.core.times import utc_now
@@ -42,7 +42,7 @@ def preview(state: SessionState, old: Runner, new: Runner) -> list[dict[str, Any
     try:
         crossing = _crossing(state, old, new, "placeholder")
     except (SessionCompatibilityError, UnsupportedPartError) as error:
-        return [{"kind": "refused", "turn": _refused_turn(state, str(error)), "detail": str(error)}]
+        return [{"kind": "refused", "turn": getattr(error, "turn", None), "detail": str(error)}]
     becomes = "refused" if new.on_unsupported_part == "raise" else "placeholder"
     unsupported = [
         {"kind": "unsupported", "index": part["index"], "reason": part["kind"], "becomes": becomes}
@@ -52,7 +52,8 @@ def preview(state: SessionState, old: Runner, new: Runner) -> list[dict[str, Any
 
 
 def adopt(state: SessionState, crossing: Crossing) -> None:
-    """Take a crossing's reports into the session; a conversion empties the run boundaries."""
+    """Take a crossing's reports into the session and log them; a conversion empties the run boundaries."""
+    log_crossing(crossing)
     state.converted_from = crossing.converted_from
     state.dropped_parts = [*state.dropped_parts, *crossing.dropped_parts]
     if crossing.report:
@@ -69,11 +70,3 @@ def _crossing(state: SessionState, old: Runner, new: Runner, policy: str) -> Cro
         policy=policy,
         boundaries=state.metadata["run_boundaries"],
     )
-
-
-def _refused_turn(state: SessionState, detail: str) -> int | None:
-    """Return the number of the recorded turn that a refusal names."""
-    for number in range(len(state.metadata["run_boundaries"]), 0, -1):
-        if f"turn {number} " in detail:
-            return number
-    return None

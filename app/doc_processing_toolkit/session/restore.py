@@ -9,9 +9,9 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from doc_processing_toolkit.conversion.crossing import Crossing, Origin, cross
+from doc_processing_toolkit.conversion.crossing import Crossing, Origin, cross, stored_dialect
 from doc_processing_toolkit.core.errors import EnvelopeError
-from doc_processing_toolkit.core.protocols import MediaStore, Runner
+from doc_processing_toolkit.core.protocols import MediaStore, Message, Runner
 from doc_processing_toolkit.dialects.detect import lens_of
 from doc_processing_toolkit.envelope.fingerprint import compare
 from doc_processing_toolkit.envelope.read import ReadEnvelope, load, read
@@ -40,13 +40,14 @@ def restore(
     """Return the state that an envelope holds, as ``runner`` continues it."""
     envelope = read(data, source)
     store = store_from(media_store) or runner.media_store
-    crossing = _crossed(envelope, runner)
-    lens = lens_of(runner.row.dialect)
-    media = restore_media(crossing.messages, lens, envelope.media, store)
+    # Media first: what a conversion writes depends on the bytes.
+    lens = lens_of(stored_dialect(envelope.messages, envelope.provider, runner.row))
+    media = restore_media(envelope.messages, lens, envelope.media, store)
+    crossing = _crossed(envelope, media.messages, runner)
     state = SessionState(
         config=_history_config(envelope, runner),
-        messages=media.messages,
-        metadata=_metadata(envelope, len(media.messages)),
+        messages=crossing.messages,
+        metadata=_metadata(envelope, len(crossing.messages)),
         late_injection_policy=_late_policy(envelope),
         max_follow_up_turns=_follow_ups(envelope),
         media_table=media.table,
@@ -59,14 +60,16 @@ def restore(
         state.session_id = envelope.session_id
     adopt(state, crossing)
     _log_changes(state)
+    if envelope.provider is not None and crossing.converted_from is None and not _is_at_home(envelope, runner):
+        log.info("the history of %s is plain text and continues on %s", envelope.provider, runner.provider)
     return state
 
 
-def _crossed(envelope: ReadEnvelope, runner: Runner) -> Crossing:
+def _crossed(envelope: ReadEnvelope, messages: list[Message], runner: Runner) -> Crossing:
     origin = Origin(envelope.provider, envelope.anthropic_container_id)
     records = valid_boundaries(envelope.metadata.get("run_boundaries"), len(envelope.messages))
     return cross(
-        envelope.messages,
+        messages,
         origin,
         runner.row,
         policy=runner.on_unsupported_part,

@@ -24,7 +24,7 @@ def store_turn(state: SessionState, runner: Runner, request: TurnRequest, turn: 
     turn_messages = clean(_turn_messages(runner, request, turn, result, lens))
     kept = stored(stored_form(turn_messages, runner.row), state.config, lens)
     compacted = turn.compacted
-    history = state.messages if compacted is None else compacted.history
+    history = _placed(state.messages if compacted is None else compacted.history, turn)
     start = len(history)
     if not state.config.preserve_media:
         kept, report = strip_media(kept, lens, first_index=start)
@@ -43,6 +43,12 @@ def store_turn(state: SessionState, runner: Runner, request: TurnRequest, turn: 
     elif kept:
         record = boundary(metadata["run_count"], start, len(state.messages))
         metadata["run_boundaries"] = [*metadata["run_boundaries"], record]
+
+
+def _placed(history: list[Message], turn: TurnRun) -> list[Message]:
+    """Return the history with the messages whose media lies with the provider now."""
+    instead = {id(old): new for old, new in turn.placed}
+    return [instead.get(id(message), message) for message in history] if instead else history
 
 
 def _adopt(state: SessionState, compacted: Compacted) -> None:

@@ -127,10 +127,15 @@ class Desktop(QObject):
         window = MainWindow(self.workspace, self.conversations, look)
         window.setWindowIcon(app_icon())
         window.restore_place(state.geometry, state.window_state)
-        window.geometry_changed.connect(lambda: self._place.set_geometry(*window.place()))
+        window.geometry_changed.connect(self._on_geometry_changed)
         commands = Commands(window, self.workspace, self.models, self._settings, self._tasks, log_path(self.profile))
         commands.quit_requested.connect(self.quit)
         return window
+
+    def _on_geometry_changed(self) -> None:
+        # Qt delivers what was due once more after the loop has ended; there is nothing left to write with then.
+        if self._ended is not None and not self._ended.done():
+            self._place.set_geometry(*self.window.place())
 
     def _on_first_painted(self) -> None:
         self.window.activateWindow()

@@ -70,8 +70,11 @@ def meta_text(row: MetaRow) -> str:
     return " · ".join(parts)
 
 
-def status_text(row: StatusRow, seconds: float | None) -> str:
-    """Return the one line that says what is going on; `seconds` is how long that has been so, if it should be said."""
+def status_text(row: StatusRow, seconds: float | None, *, with_files: bool = False) -> str:
+    """Return the one line that says what is going on.
+
+    `seconds` is how long that has been so, if it should be said; `with_files` that the question came with files.
+    """
     total = row.total
     match row.phase:
         case "waiting" if row.done > 0 or total > 0:
@@ -86,7 +89,7 @@ def status_text(row: StatusRow, seconds: float | None) -> str:
         case "starting_model":
             return _lasting(tr("Starting the local model"), seconds)
         case "reading_prompt" | "reading_document":
-            return _counted(tr("Reading the document…") if row.phase == "reading_document" else tr("Reading…"), row)
+            return _counted(tr("Reading the document…") if with_files else tr("Reading…"), row)
         case "thinking":
             return _lasting(tr("Thinking"), seconds)
         case "retrying" | "retry":

@@ -131,12 +131,13 @@ class ChatViewModel(QObject):
 
     def send(self) -> bool:
         """Send what stands in the composer, now or when the running answer ends; return whether it was taken."""
-        message = self.composer.take() if self._phase != "failed" else None
+        message = self.composer.message() if self._phase != "failed" else None
         if message is None:
             return False
+        # In the queue first: at no moment is it nowhere, or a crash then would lose it.
         self._queue.append(message)
+        self.composer.clear()
         self.queue_changed.emit(self.queue)
-        self.keep_draft()
         if self._work is not None:
             self._work.send_next()
         return True

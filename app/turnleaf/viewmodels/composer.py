@@ -158,13 +158,11 @@ class ComposerViewModel(QObject):
         self._chips = [*(self._ready_chip(self._take_number(), attachment) for attachment in attachments), *kept]
         self._chips_changed()
 
-    def take(self) -> Message | None:
-        """Return what is to be sent and empty the composer; ``None`` when there is nothing, or files are being read."""
+    def message(self) -> Message | None:
+        """Return what can be sent; ``None`` when there is nothing, or files are being read."""
         if self.is_reading or self.is_empty:
             return None
-        message = Message(self._text.strip("\n"), self.attachments)
-        self.clear()
-        return message
+        return Message(self._text.strip("\n"), self.attachments)
 
     def clear(self) -> None:
         """Empty the composer."""

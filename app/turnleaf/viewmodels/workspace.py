@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from turnleaf.bridge.tasks import FailureHandler, TaskOwner
-from turnleaf.services.errors import ConversationNotFoundError, ModelUnavailableError
+from turnleaf.services.errors import ConversationNotFoundError, ModelUnavailableError, ServiceError
 from turnleaf.services.notices import Notice, notice_of
 from turnleaf.services.workspace import Workspace
 from turnleaf.viewmodels.chat import ChatViewModel, ModelChoice
@@ -48,6 +48,7 @@ class WorkspaceViewModel(QObject):
         self._model_id: str | None = None
         self._restored = False
         self._waiting_files: list[Path] = []
+        self._warned: set[ChatViewModel] = set()
 
     @property
     def tabs(self) -> tuple[ChatViewModel, ...]:
@@ -149,8 +150,16 @@ class WorkspaceViewModel(QObject):
         self._remember()
 
     def close_tab(self, chat: ChatViewModel) -> None:
-        """Close a tab; a running answer is stopped and kept. There is always one tab left."""
-        if chat in self._tabs:
+        """Close a tab; a running answer is stopped and kept. There is always one tab left.
+
+        A tab that cannot be written down stays and says so; closing it once more lets it go.
+        """
+        if chat not in self._tabs:
+            return
+        unsaved = chat.save_state is not None and chat.save_state.problem is not None
+        if (unsaved or chat.phase in ("running", "stopping")) and chat not in self._warned:
+            self._tasks.start(self._settle_and_close(chat), "close tab")
+        else:
             self._drop_tab(chat)
             self._tasks.start(self._let_go(chat), "close tab")
 
@@ -212,6 +221,7 @@ class WorkspaceViewModel(QObject):
         at = self._tabs.index(chat)
         self._tabs.remove(chat)
         self._opening.pop(chat, None)
+        self._warned.discard(chat)
         self.tab_closed.emit(chat)
         if chat is self._active:
             self._active = None
@@ -220,6 +230,17 @@ class WorkspaceViewModel(QObject):
             elif keep_one:
                 self.new_tab()
         self._remember()
+
+    async def _settle_and_close(self, chat: ChatViewModel) -> None:
+        try:
+            await chat.settle("stopped")
+        except ServiceError as error:
+            self._warned.add(chat)
+            chat.notice_raised.emit(notice_of(error))
+            return
+        if chat in self._tabs:
+            self._drop_tab(chat)
+            await self._let_go(chat)
 
     async def _let_go(self, chat: ChatViewModel) -> None:
         try:

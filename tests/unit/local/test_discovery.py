@@ -59,7 +59,7 @@ def test_the_models_of_all_servers_are_found_with_their_window_where_it_is_told(
             talking(models({"id": "local", "meta": {"n_ctx": 8192, "n_ctx_train": 131072}}, {"id": "b"})) as (cpp, _),
         ):
             nearby(Ollama=ollama, vLLM=vllm, **{"llama-server": cpp, "LM Studio": free_port()})
-            return await discover_servers(), [ollama, vllm, cpp]
+            return await discover_servers(timeout_s=2), [ollama, vllm, cpp]
 
     found, (ollama, vllm, cpp) = asyncio.run(scenario())
     assert found == [
@@ -87,7 +87,8 @@ def test_slow_servers_cost_300_ms_in_all(nearby: Callable[..., None], kind: str)
     whole = models({"id": "slow"})
 
     async def scenario() -> tuple[list[DiscoveredModel], float]:
-        await discovery._load_client()
+        nearby()
+        await discover_servers()  # loads the client
         pieces = {
             "never answers": [],
             "drips": [bytes([byte]) for byte in whole],
@@ -106,7 +107,7 @@ def test_slow_servers_cost_300_ms_in_all(nearby: Callable[..., None], kind: str)
 
     found, took = asyncio.run(scenario())
     assert [each.id for each in found] == ["good"]
-    assert took < 0.3 + 0.15  # what a loaded machine may add
+    assert took < 0.3 + 0.3  # what a loaded machine may add
 
 
 def test_only_this_machine_is_asked_without_a_key_and_past_every_proxy(

@@ -62,3 +62,11 @@ def test_an_answer_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None
         server.script(answer("words", ending=Ending("endless", 2)))
         result = asyncio.run(agent_for(server).run("q"))
     assert result.error_code == "endless_answer"
+
+
+def test_a_line_without_end_is_ended_and_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("doc_processing_toolkit.providers.http_guard.LONGEST_EVENT_BYTES", 100_000)
+    with StrictServer() as server:
+        server.script(answer("words", ending=Ending("huge_line", 2, size=1_000_000)))
+        result = asyncio.run(agent_for(server, max_retries=2).run("q"))
+    assert (result.error_code, result.retry_count) == ("response_too_large", 0)

@@ -179,7 +179,7 @@ def test_a_run_whose_stream_broke_is_asked_again() -> None:
     with ChatServer([Stream(["half", Drop()]), "whole"]) as server:
         result = ask(server, max_retries=2)
     assert (result.output, result.retry_count) == ("whole", 1)
-    assert result.cost_records[-1].is_retry
+    assert [record.is_retry for record in result.cost_records] == [True, False]
 
 
 def test_an_error_chunk_inside_a_200_is_an_error() -> None:

@@ -14,7 +14,7 @@ from doc_processing_toolkit.history.compaction import CLEARED
 from doc_processing_toolkit.history.compaction_config import STRATEGIES
 from doc_processing_toolkit.history.config import MODES
 from doc_processing_toolkit.history.modes import RESULT_PLACEHOLDER
-from support.strict import Call, StrictServer, Thinking, WireRequest, answer, checked_server
+from support.strict import Call, StrictServer, Thinking, Usage, WireRequest, answer, checked_server
 from unit.toolkit.dialect_agents import DIALECTS, agent_of
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -64,8 +64,7 @@ def results_of(session: AgentSession) -> list[str]:
 
 @every_dialect
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("keep", [1, 5])
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(("keep", "streams"), [(1, False), (5, True)])
 def test_l01_several_compactions_in_a_row_keep_to_the_servers_rules(
     dialect: str, strategy: str, keep: int, streams: bool
 ) -> None:
@@ -177,3 +176,45 @@ def test_l01_a_long_run_of_tool_rounds_is_compacted_on_the_way(dialect: str) -> 
         assert session.metadata["compaction_count"] >= 1
         assert len(results_of(session)) < rounds
     assert "go on until it is done" in str(session.messages)
+
+
+@every_dialect
+@pytest.mark.parametrize("files", [[], [("d.txt", b"a document")]])
+def test_c07_a_question_without_history_keeps_its_words_when_its_turn_is_compacted(
+    dialect: str, files: list[Any]
+) -> None:
+    with checked_server() as server:
+        server.script(
+            *[answer(Call("fetch", {"n": n}), Call("fetch", {"n": -n})) for n in range(1, 5)],
+            answer("done"),
+        )
+        session = agent(dialect, server, "text_summary", trigger_messages=6, keep_recent_messages=2).session()
+
+        async def main() -> None:
+            assert (await session.run("why, then?", files=files)).output == "done"
+
+        asyncio.run(main())
+        assert all("why, then?" in str(request) for request in server.requests)
+        last = str(server.requests[-1])
+    assert session.metadata["compaction_count"] >= 1
+    assert last.count("The conversation so far") == 1
+    assert "The conversation so far" not in str(session.messages)
+    assert "why, then?" in str(session.messages)
+
+
+@every_dialect
+def test_l01_what_the_server_counted_in_the_last_turn_triggers_the_next_ones_compaction(dialect: str) -> None:
+    with checked_server() as server:
+        server.always(answer("yes", usage=Usage(50_000, 1)))
+        session = agent(dialect, server, trigger_tokens=40_000, keep_recent_messages=1).session()
+
+        async def main() -> None:
+            await session.run("short")
+            assert session.metadata["compaction_count"] == 0
+            await session.run("short, too")
+            assert session.metadata["compaction_count"] == 1
+            session.clear()
+            await session.run("and now?")
+            assert session.metadata["compaction_count"] == 1
+
+        asyncio.run(main())

@@ -319,3 +319,22 @@ def test_a_stream_that_is_closed_leaves_the_server_at_once_and_is_accounted_for(
     assert session.metadata["total_output_tokens"] == agent.last_abandoned_stream.output_tokens
     assert session.interrupted_turn is not None
     assert session.interrupted_turn["error_type"] == "StreamAbandoned"
+
+
+@pytest.mark.skipif("google" not in DIALECTS, reason="no Google adapter")
+@pytest.mark.parametrize("mode", ["full", "text_summary"])
+def test_j10_j12_what_google_takes_as_a_file_is_reported_and_stored_as_its_address(mode: str) -> None:
+    audio = b"ID3\x04" + bytes(2_000)
+    with checked_server() as server:
+        server.script(answer("heard"), answer("heard it before"))
+        session = agent_of("google", server, tools=[], session_history_config={"mode": mode}).session()
+
+        async def main() -> list[Any]:
+            return [await session.run("first"), await session.run("listen", files=[("a.mp3", audio)])]
+
+        _, result = asyncio.run(main())
+    [upload] = result.media_uploads
+    assert (upload.mime_type, upload.size) == ("audio/mpeg", len(audio))
+    assert upload.uri in str(session.messages[2])
+    assert "first" not in str(session.messages[2])
+    assert "listen" in str(session.messages[2])

@@ -219,9 +219,8 @@ def test_d05_a_boundary_that_does_not_address_the_messages_is_dropped(record: An
     [
         [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]}],
         [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}],
-        [{"role": "model", "parts": [{"text": "hi"}]}],
-        [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
-        [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}]}],
+        [{"role": "user", "parts": [{"function_response": {"name": "f", "response": {}}}]}],
+        [{"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "", "input": {}}]}],
     ],
 )
 def test_a_history_in_a_form_that_cannot_be_converted_is_refused_whole(messages: list[dict[str, Any]]) -> None:

@@ -252,7 +252,7 @@ def changed_history(server: StrictServer, **settings: Any) -> tuple[AgentSession
 
 def test_e02_e04_bound_thinking_is_left_out_once_refused_and_stays_in_the_history() -> None:
     with StrictServer() as server:
-        session, result = changed_history(server, prefix_strip_fallback=True, max_retries=1)
+        session, result = changed_history(server, prefix_strip_fallback=True, max_retries=0)
         rules = [found.rule for found in server.take_violations()]
     assert rules == ["W-A29"]
     assert (result.output, result.retry_count) == ("two", 1)

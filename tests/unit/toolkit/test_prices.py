@@ -13,7 +13,7 @@ import pytest
 from doc_processing_toolkit import events, registry
 from doc_processing_toolkit.agent import prices
 from doc_processing_toolkit.core.usage import TokenUsage
-from support.strict import Call, Fail, Usage, answer, checked_server
+from support.strict import Call, Ending, Fail, StrictServer, Usage, answer, checked_server
 from unit.toolkit.dialect_agents import agent_of
 
 APP = Path(__file__).parents[3] / "app"
@@ -110,6 +110,18 @@ def test_a09_a_retry_is_counted_and_billed_apart() -> None:
     assert (result.retry_count, result.retry_input_tokens, result.retry_output_tokens) == (1, 1_000, 100)
     assert result.retry_cost == result.cost == pytest.approx(0.0015)
     assert [record.is_retry for record in result.cost_records] == [True]
+
+
+def test_a09_what_failed_attempts_took_is_the_cost_of_the_retry() -> None:
+    with StrictServer() as server:
+        broken = answer("word " * 20, usage=Usage(500, 50), ending=Ending("no_terminal"))
+        server.script(broken, answer("3", usage=Usage(1_000, 100)))
+        result = asyncio.run(agent_of("anthropic", server, max_retries=1).run("q"))
+    failed, good = result.cost_records
+    assert (failed.is_retry, good.is_retry) == (True, False)
+    assert (result.retry_count, result.retry_input_tokens) == (1, 500)
+    assert result.retry_cost == failed.cost > 0
+    assert result.cost == pytest.approx(failed.cost + good.cost)
 
 
 def test_a09_a_wait_longer_than_a_minute_is_an_error_that_names_the_time() -> None:

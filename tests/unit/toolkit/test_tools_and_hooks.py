@@ -76,6 +76,35 @@ def test_a04_unknown_tools_wrong_arguments_and_slow_tools_are_answered_too() -> 
     assert "did not finish within 0.02 s" in slow
 
 
+@pytest.mark.parametrize("error", [StopIteration("end"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_a04_whatever_a_sync_tool_raises_is_an_answer(error: BaseException) -> None:
+    def broken() -> None:
+        raise error
+
+    [content] = run_with([broken], ToolUse("broken"))
+    assert type(error).__name__ in content
+
+
+def test_a04_an_async_tool_that_was_cancelled_by_itself_is_an_answer() -> None:
+    async def broken() -> None:
+        raise asyncio.CancelledError("its own")
+
+    assert run_with([broken], ToolUse("broken")) == ["Error: CancelledError: its own"]
+
+
+def test_a04_sync_tools_that_never_end_hold_nothing_up() -> None:
+    """Neither each other, nor the turn, nor the end of the event loop."""
+    forever = threading.Event()
+    try:
+        tool = Tool("hangs", "Hang", {}, lambda: forever.wait(30), timeout=0.2)
+        started = time.monotonic()
+        contents = run_with([tool], *(ToolUse("hangs", id=str(number)) for number in range(40)))
+        assert time.monotonic() - started < 10
+        assert contents == ["Error: hangs did not finish within 0.2 s"] * 40
+    finally:
+        forever.set()
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -149,3 +149,14 @@ def test_a05_a_tool_of_that_name_is_refused_when_the_built_in_one_is_wanted() ->
     with pytest.raises(ToolError, match="built-in"):
         Agent("claude-haiku-4-5", tools=[read_truncated_result], truncated_result_read_chars=10)
     Agent("claude-haiku-4-5", tools=[read_truncated_result])
+
+
+def test_a05_a_fork_can_read_on_by_itself() -> None:
+    agent = agent_of([[ToolUse("long_text")], "cut"])
+    session = agent.session()
+    asyncio.run(session.run("q"))
+    fork = session.fork()
+    session.clear()
+    agent.script._replies += [[read(*note_of(results_of(fork)[0]))], "read"]
+    asyncio.run(fork.run("read on"))
+    assert results_of(fork)[-1].startswith(TEXT[100:400])

@@ -141,6 +141,25 @@ def test_question_that_cannot_be_journalled_is_not_sent_and_stands_in_the_compos
     play(scenario)
 
 
+def test_question_is_never_nowhere_on_its_way_to_the_journal(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G05: whenever a crash comes, the question is in the draft or in the journal."""
+    drafts: list[str] = []
+
+    async def scenario(tab: Tab) -> None:
+        conversation = await tab.open()
+        keep = conversation.set_draft
+
+        def set_draft(text: str, attachments: Any = ()) -> None:
+            drafts.append(text if conversation.sidecar.journal is None else "journalled")
+            keep(text, attachments)
+
+        monkeypatch.setattr(conversation, "set_draft", set_draft)
+        await tab.ask("keep me")
+
+    play(scenario, ["ok"])
+    assert set(drafts) == {"keep me", "journalled"}
+
+
 def test_what_waits_and_what_is_typed_is_one_draft_on_disk(play: Play) -> None:
     slow = [piece for n in range(200) for piece in (f"{n} ", Pause(0.01))]
 

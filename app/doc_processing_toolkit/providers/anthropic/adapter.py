@@ -132,6 +132,7 @@ class AnthropicAdapter:
         return RequestFailedError(
             "thinking of this history belongs to another conversation; sent again without it",
             is_retryable=True,
+            is_mended=True,
             provider=failure.provider,
             status=failure.status,
             code=failure.code,

@@ -80,7 +80,9 @@ def _connection_failure(error: Exception, row: ModelRow, connection: Connection)
     cause = error.__cause__ or error
     reason = f"{type(cause).__name__}: {cause}".rstrip(": ")
     names = f"{type(cause).__name__} {type(error).__name__}"
-    if "Timeout" in names:
+    if "TooLarge" in names:
+        what, code = "sent more than an answer can be", "response_too_large"
+    elif "Timeout" in names:
         what, code = "did not answer in time", "timeout"
     elif isinstance(error, ValueError):
         what, code = "sent something that is not JSON", "garbage"
@@ -89,7 +91,7 @@ def _connection_failure(error: Exception, row: ModelRow, connection: Connection)
     else:
         what, code = "broke the connection", "connection"
     text = f"{_server(row, connection)} {what} ({_quoted(reason, connection)}); check that it runs, then send again"
-    return RequestFailedError(text, is_retryable=True, provider=row.provider, code=code)
+    return RequestFailedError(text, is_retryable=code != "response_too_large", provider=row.provider, code=code)
 
 
 def _is_too_long(status: int, code: str | None, body: Mapping[str, Any]) -> bool:

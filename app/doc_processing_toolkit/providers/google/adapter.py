@@ -5,26 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from doc_processing_toolkit.core.model_row import ModelRow
-from doc_processing_toolkit.core.protocols import Message
 from doc_processing_toolkit.core.result import MediaUpload
 from doc_processing_toolkit.providers.base import (
     Access,
     AdapterEvent,
     HeldFile,
     ModelCall,
-    Placed,
     Reply,
     RequestFailedError,
 )
 from doc_processing_toolkit.providers.google.endings import CONTINUES, blocked, ending_failure
 from doc_processing_toolkit.providers.google.errors import FILE_UNAVAILABLE, failure_of, streamed_failure, unfinished
-from doc_processing_toolkit.providers.google.files import Desk, Shelf, look_up, upload_file
+from doc_processing_toolkit.providers.google.files import Desk, Placed, Shelf, look_up, upload_file
 from doc_processing_toolkit.providers.google.posting import encoded, post_events
 from doc_processing_toolkit.providers.google.request import Request, request_of
 from doc_processing_toolkit.providers.google.sdk import Place, failures, load_sdk, make_client, options_of, place_of
@@ -78,30 +76,21 @@ class GoogleAdapter:
         means = await self._means(call.row)
         request = request_of(call)
         self._warn(call.row, request)
-        collected = ContentAccumulator(call.meter, call.row.model)
+        collected, placed = ContentAccumulator(call.meter, call.row.model), Placed({}, [])
         try:
-            placed = await self._placed(means, call, request)
-            body = {**request.body, "contents": list(placed.messages)}
-            async with contextlib.aclosing(self._chunks(means, call, body, collected)) as chunks:
+            request, placed = await self._placed(means, call, request)
+            async with contextlib.aclosing(self._chunks(means, call, request.body, collected)) as chunks:
                 async for chunk in chunks:
                     for delta in collected.feed(chunk):
                         yield delta
         except failures(means.sdk) as error:
             if not collected.is_complete:
                 failure = failure_of(error, call.row, means.place.api_key)
-                raise self._failure(failure, is_about_uploads=bool(request.with_media)) from error
+                raise self._failure(failure, is_about_uploads=bool(placed.messages)) from error
         finally:
             collected.settle()
         reply = _answer(call.row, collected, means.place.api_key)
-        yield replace(reply, media_uploads=placed.uploads)
-
-    async def place_media(self, row: ModelRow, messages: Sequence[Message], *, timeout_s: float) -> Placed:
-        """Upload the media that cannot go inline; see :class:`~doc_processing_toolkit.providers.base.FileHolder`."""
-        means = await self._means(row)
-        try:
-            return await self._shelf.place(means.desk(row, timeout_s), messages, range(len(messages)))
-        except failures(means.sdk) as error:
-            raise failure_of(error, row, means.place.api_key) from error
+        yield replace(reply, media_uploads=self._shelf.news(placed.uploads), placed=placed.messages)
 
     async def upload(
         self, row: ModelRow, data: bytes, mime_type: str, name: str = "", *, timeout_s: float
@@ -121,11 +110,16 @@ class GoogleAdapter:
         except failures(means.sdk) as error:
             raise failure_of(error, row, means.place.api_key) from error
 
-    async def _placed(self, means: _Means, call: ModelCall, request: Request) -> Placed:
-        contents: Sequence[Message] = request.body["contents"]
+    async def _placed(self, means: _Means, call: ModelCall, request: Request) -> tuple[Request, Placed]:
+        """Return the request with references in the place of media that cannot go inline."""
         if not request.with_media:
-            return Placed(tuple(contents))
-        return await self._shelf.place(means.desk(call.row, call.read_timeout_s), contents, request.with_media)
+            return request, Placed({}, [])
+        desk = means.desk(call.row, call.read_timeout_s)
+        placed = await self._shelf.place(desk, call.messages, request.with_media)
+        if not placed.messages:
+            return request, placed
+        messages = [placed.messages.get(position, message) for position, message in enumerate(call.messages)]
+        return request_of(replace(call, messages=messages)), placed
 
     async def _chunks(
         self, means: _Means, call: ModelCall, body: dict[str, Any], collected: ContentAccumulator

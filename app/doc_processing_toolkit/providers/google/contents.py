@@ -25,9 +25,10 @@ _REFUSED_PICTURES = frozenset({"image/gif", "image/bmp", "image/tiff", "image/sv
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents to send; the texts of system messages, which have no place among them (W-G8); where media is.
+    """The contents to send; the texts of system messages, which have no place among them (W-G8).
 
-    ``warnings`` says what could not be sent as it is stored.
+    ``with_media`` are the positions of the messages that hold inline media; ``warnings`` says what could not be sent
+    as it is stored.
     """
 
     contents: list[Message]
@@ -45,15 +46,15 @@ def sent_contents(messages: Iterable[Message], row: ModelRow) -> Contents:
     """
     made = Contents([], [], [], set())
     contents = made.contents
-    for message in messages:
+    for position, message in enumerate(messages):
         parts = message.get("parts")
         if type(parts) is list:
             if parts and len(message) == 2 and message.get("role") in _OWN_ROLES and all(map(_is_as_sent, parts)):
                 contents.append(message)
             else:
-                sent = _sent(message, row, made.warnings)
-                made.with_media.extend(len(contents) + place for place, each in enumerate(sent) if _has_media(each))
-                contents.extend(sent)
+                contents.extend(_sent(message, row, made.warnings))
+                if _LENS.media_views(message):
+                    made.with_media.append(position)
         elif message.get("role") in ("system", "developer"):
             made.system.append(text_of(message))
         else:
@@ -116,11 +117,3 @@ def _without_media(part: Any) -> tuple[Any, list[Any]]:
         return part, []
     bare = {name: value for name, value in response.items() if name != "parts"}
     return {**part, spelling_in(part, "function_response"): bare}, list(response["parts"])
-
-
-def _has_media(content: Message) -> bool:
-    """Whether a content has inline media, perhaps in a function response."""
-    return any(
-        message_of(part, "inline_data") is not None or (message_of(part, "function_response") or {}).get("parts")
-        for part in content["parts"]
-    )

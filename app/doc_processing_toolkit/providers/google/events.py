@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,17 @@ async def events(response: httpx2.Response) -> AsyncGenerator[Any, None]:
     """
     lines, other = _Lines(), _Other()
     data: list[bytes] = []
-    async for chunk in response.aiter_bytes():
-        for line in lines.feed(chunk):
-            if line.startswith(b"data:"):
-                data.append(line[5:])
-            elif line:
-                other.take(line)
-            elif data:
-                yield _value(data)
-                data = []
-        other.check(lines.begun)
+    async with contextlib.aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            for line in lines.feed(chunk):
+                if line.startswith(b"data:"):
+                    data.append(line[5:])
+                elif line:
+                    other.take(line)
+                elif data:
+                    yield _value(data)
+                    data = []
+            other.check(lines.begun)
     last = b"".join(lines.begun)
     if last.startswith(b"data:"):
         data.append(last[5:])

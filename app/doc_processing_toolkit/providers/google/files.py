@@ -18,7 +18,7 @@ from doc_processing_toolkit.dialects.google_parts import spelling_in
 from doc_processing_toolkit.dialects.view import BlockView, InlineMedia, replace_blocks
 from doc_processing_toolkit.media.placeholders import decoded_size
 from doc_processing_toolkit.media.policy import bytes_of_base64
-from doc_processing_toolkit.providers.base import HeldFile, Placed, RequestFailedError
+from doc_processing_toolkit.providers.base import HeldFile, RequestFailedError
 from doc_processing_toolkit.providers.google.sdk import UnreadableAnswerError, readable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ LARGEST_INLINE_BYTES = 20 * 1024 * 1024
 # What a request may hold inline altogether, as base64; the server takes 100 MiB with everything else (W-G25).
 MOST_INLINE_CHARACTERS = 80 * 1024 * 1024
 _ALWAYS_UPLOADED = ("audio/", "video/")
-_GONE = frozenset({400, 403, 404})
+_GONE = frozenset({403, 404})
 # A file that ends sooner than this is uploaded again.
 _SPARE = timedelta(minutes=10)
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.1, 5.0
@@ -48,25 +48,39 @@ class Desk:
     row: ModelRow
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Messages, by position, whose large media lies with Google now, and the files that they point to."""
+
+    messages: dict[int, Message]
+    uploads: list[MediaUpload]
+
+
 class Shelf:
     """What one key has uploaded and may still be used, by its digest and type."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], MediaUpload] = {}
+        self._told: set[str] = set()
 
-    async def place(self, desk: Desk, messages: Sequence[Message], indexes: Sequence[int]) -> Placed:
-        """Return the messages with references in the place of media that cannot go inline; see ``FileHolder``."""
-        found = await asyncio.to_thread(_to_upload, messages, indexes)
-        changed = list(messages)
-        uploads: list[MediaUpload] = []
-        for index, views in found.items():
-            placed = []
+    async def place(self, desk: Desk, messages: Sequence[Message], positions: Sequence[int]) -> Placed:
+        """Return those of the messages that hold media which cannot go inline, with references in its place."""
+        found = await asyncio.to_thread(_to_upload, messages, positions)
+        placed = Placed({}, [])
+        for position, views in found.items():
+            referring = []
             for view, held in views:
-                upload, is_new = await self._upload_of(desk, held)
-                uploads += [upload] if is_new else []
-                placed.append(_referring(view, upload))
-            changed[index] = replace_blocks(changed[index], placed)
-        return Placed(tuple(changed), tuple(uploads))
+                upload = await self._upload_of(desk, held)
+                placed.uploads.append(upload)
+                referring.append(_referring(view, upload))
+            placed.messages[position] = replace_blocks(messages[position], referring)
+        return placed
+
+    def news(self, uploads: Sequence[MediaUpload]) -> tuple[MediaUpload, ...]:
+        """Return the uploads that have not been told yet; they count as told from now on."""
+        fresh = {upload.name: upload for upload in uploads if upload.name not in self._told}
+        self._told.update(fresh)
+        return tuple(fresh.values())
 
     def forget(self) -> bool:
         """Forget every file, for one of them has gone before its time; return whether there was any."""
@@ -74,15 +88,14 @@ class Shelf:
         self._held.clear()
         return had_any
 
-    async def _upload_of(self, desk: Desk, held: InlineMedia) -> tuple[MediaUpload, bool]:
+    async def _upload_of(self, desk: Desk, held: InlineMedia) -> MediaUpload:
         mime_type = held.mime_type or "application/octet-stream"
         data, digest = await asyncio.to_thread(_decoded, held.data)
         known = self._held.get((digest, mime_type))
         if known is not None and _lasts(known):
-            return known, False
-        upload = await upload_file(desk, data, mime_type, digest=digest)
-        self._held[digest, mime_type] = upload
-        return upload, True
+            return known
+        upload = self._held[digest, mime_type] = await upload_file(desk, data, mime_type, digest=digest)
+        return upload
 
 
 async def upload_file(desk: Desk, data: bytes, mime_type: str, name: str = "", *, digest: str = "") -> MediaUpload:
@@ -153,21 +166,21 @@ def _state(file: types.File) -> str:
     return str(file.state.value) if file.state is not None else "ACTIVE"
 
 
-def _to_upload(messages: Sequence[Message], indexes: Sequence[int]) -> dict[int, list[tuple[BlockView, InlineMedia]]]:
+def _to_upload(messages: Sequence[Message], positions: Sequence[int]) -> dict[int, list[tuple[BlockView, InlineMedia]]]:
     """Return the inline media that is to be uploaded, by message: audio, video, large parts, and what is too much."""
     inline: list[tuple[int, BlockView, InlineMedia]] = []
-    for index in indexes:
-        for view in _LENS.media_views(messages[index]):
+    for position in positions:
+        for view in _LENS.media_views(messages[position]):
             held = _LENS.media(view)
             if isinstance(held, InlineMedia) and not held.data.startswith("$"):
-                inline.append((index, view, held))
+                inline.append((position, view, held))
     total = sum(len(held.data) for _, _, held in inline)
     found: dict[int, list[tuple[BlockView, InlineMedia]]] = {}
-    for index, view, held in sorted(inline, key=lambda each: -len(each[2].data)):
+    for position, view, held in sorted(inline, key=lambda each: -len(each[2].data)):
         size = len(held.data)
         is_kind = (held.mime_type or "").startswith(_ALWAYS_UPLOADED)
         if is_kind or decoded_size(held.data) > LARGEST_INLINE_BYTES or total > MOST_INLINE_CHARACTERS:
-            found.setdefault(index, []).append((view, held))
+            found.setdefault(position, []).append((view, held))
             total -= size
     return found
 

@@ -21,7 +21,7 @@ _IN_THIS_FORM = "Give your final answer as JSON that fits this JSON schema, with
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: its body, which contents hold inline media, and what could not be done as asked."""
+    """A request: its body, which messages hold inline media, and what could not be done as asked."""
 
     body: dict[str, Any]
     with_media: tuple[int, ...] = ()

@@ -66,10 +66,11 @@ async def load_sdk() -> ModuleType:
 
 
 def make_client(sdk: ModuleType, place: Place, row: ModelRow) -> genai.Client:
-    """Return a client that sends through the running loop's shared HTTP client; takes 50 ms, so call it in a thread.
+    """Return a client that sends through the running loop's shared HTTP client.
 
     Raises ``ProviderError`` for what the SDK does not take.
     """
+    transport = sys.modules[_TRANSPORT]
     try:
         client: genai.Client = sdk.Client(
             api_key=place.api_key,
@@ -80,7 +81,10 @@ def make_client(sdk: ModuleType, place: Place, row: ModelRow) -> genai.Client:
                 base_url=place.base_url,
                 api_version=place.api_version,
                 # Without an injected client the SDK takes aiohttp where it finds it.
-                httpx_async_client=sys.modules[_TRANSPORT].sdk_http_client(),
+                httpx_async_client=transport.sdk_http_client(),
+                # It would read the certificates twice, 50 ms, for blocking calls and for websockets; both are not used.
+                httpx_client=transport.unused_http_client(),
+                async_client_args={"ssl": False},
             ),
         )
     except (ImportError, ValueError) as error:

@@ -40,6 +40,16 @@ def sdk_http_client() -> httpx2.AsyncClient:
     )
 
 
+def unused_http_client() -> httpx2.Client:
+    """Return a client that sends nothing, for the SDK's blocking calls, which are not used."""
+    return httpx2.Client(transport=_NoTransport(), trust_env=False)
+
+
+class _NoTransport(httpx2.BaseTransport):
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.UnsupportedProtocol("the SDK's blocking calls are not used here", request=request)
+
+
 class _SharedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         client = await shared_client(

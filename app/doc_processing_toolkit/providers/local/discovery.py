@@ -50,8 +50,9 @@ async def discover_servers(*, timeout_s: float = 0.3) -> list[DiscoveredModel]:
     What does not answer, or answers something else, is left out.
     """
     library = await _load_client()
-    asked = [_ask_nearby(library, name, port, timeout_s) for name, port in KNOWN_SERVERS.items()]
-    return [model for models in await asyncio.gather(*asked) for model in models]
+    async with _client(library, stays_here=True, verify=False) as client:
+        asked = [_ask_nearby(library, client, name, port, timeout_s) for name, port in KNOWN_SERVERS.items()]
+        return [model for models in await asyncio.gather(*asked) for model in models]
 
 
 async def list_models(base_url: str, api_key: str | None = None, timeout_s: float = 5.0) -> list[DiscoveredModel]:
@@ -65,7 +66,7 @@ async def list_models(base_url: str, api_key: str | None = None, timeout_s: floa
     library = await _load_client()
     try:
         async with asyncio.timeout(timeout_s):
-            body = await _fetch(library, address, api_key)
+            body = await _body_at(library, address, api_key)
         return await asyncio.to_thread(_models_in, body, address.hostname or "", url)
     except TimeoutError as exc:
         raise _failure(f"The server at {shown} did not answer within {timeout_s:g} seconds. Is it running?") from exc
@@ -87,24 +88,25 @@ class _AnswerError(Exception):
         self.status = status
 
 
-async def _ask_nearby(library: ModuleType, name: str, port: int, timeout_s: float) -> list[DiscoveredModel]:
+async def _ask_nearby(
+    library: ModuleType, client: httpx2.AsyncClient, name: str, port: int, timeout_s: float
+) -> list[DiscoveredModel]:
     url = f"http://127.0.0.1:{port}/v1"
     try:
         async with asyncio.timeout(timeout_s):
-            body = await _fetch(library, urlsplit(url), None)
+            body = await _fetch(client, url, None)
             return await asyncio.to_thread(_models_in, body, name, url)
     except (TimeoutError, library.HTTPError, OSError, _AnswerError) as exc:
         log.debug("no models from %s on port %d: %s", name, port, type(exc).__name__)
         return []
 
 
-async def _fetch(library: ModuleType, address: SplitResult, api_key: str | None) -> bytes:
+async def _fetch(client: httpx2.AsyncClient, url: str, api_key: str | None) -> bytes:
     """Return the body of the model list, bounded. Raises what the client raises, and ``_AnswerError``."""
-    url = urlunsplit(address) + "/models"
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
-    async with await _client(library, address) as client, client.stream("GET", url, headers=headers) as response:
+    async with client.stream("GET", f"{url}/models", headers=headers) as response:
         _check_answer(response)
         body = bytearray()
         async for block in response.aiter_raw():
@@ -114,11 +116,8 @@ async def _fetch(library: ModuleType, address: SplitResult, api_key: str | None)
         return bytes(body)
 
 
-async def _client(library: ModuleType, address: SplitResult) -> httpx2.AsyncClient:
-    stays_here = address.hostname in _LOOPBACK
-    verify: Any = False
-    if address.scheme == "https":
-        verify = await asyncio.to_thread(library.create_ssl_context)  # reads the certificates: 50 ms and more
+def _client(library: ModuleType, *, stays_here: bool, verify: Any) -> httpx2.AsyncClient:
+    """Return a client that follows nobody elsewhere; proxies are for what does not stay on this machine."""
     client: httpx2.AsyncClient = library.AsyncClient(
         verify=verify,
         trust_env=not stays_here,
@@ -127,6 +126,14 @@ async def _client(library: ModuleType, address: SplitResult) -> httpx2.AsyncClie
         limits=library.Limits(max_keepalive_connections=0),
     )
     return client
+
+
+async def _body_at(library: ModuleType, address: SplitResult, api_key: str | None) -> bytes:
+    verify: Any = False
+    if address.scheme == "https":
+        verify = await asyncio.to_thread(library.create_ssl_context)  # reads the certificates: 50 ms and more
+    async with _client(library, stays_here=address.hostname in _LOOPBACK, verify=verify) as client:
+        return await _fetch(client, urlunsplit(address), api_key)
 
 
 def _check_answer(response: httpx2.Response) -> None:

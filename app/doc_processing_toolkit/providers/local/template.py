@@ -1,7 +1,7 @@
 """The transcript template: how a model that was never taught to chat is made to continue a conversation.
 
-Two example conversations, 143 tokens, show it how questions are answered. Lines of a user's that look like turns are
-left as they are: written otherwise, the model copied the writing and ran on past the stop strings.
+Two example conversations of about 140 tokens show it how questions are answered. Lines of a user's that look like
+turns are left as they are: written otherwise, the model copied the writing and ran on past the stop strings.
 """
 
 from __future__ import annotations

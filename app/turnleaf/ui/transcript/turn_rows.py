@@ -60,8 +60,9 @@ class DividerWidget(RowWidget):
 class StatusWidget(RowWidget):
     """One line that says what is going on, with a dot that breathes."""
 
-    def __init__(self, row: StatusRow, kit: Kit, parent: QWidget) -> None:
+    def __init__(self, row: StatusRow, kit: Kit, parent: QWidget, *, with_files: bool = False) -> None:
         super().__init__(kit, parent)
+        self._with_files = with_files
         self._phase = 0.0
         self._seconds = 0.0
         self._timer = QTimer(self)
@@ -75,7 +76,7 @@ class StatusWidget(RowWidget):
         if getattr(self, "_row", row).phase != row.phase:
             self._seconds = 0.0
         self._row = row
-        self.setAccessibleName(status_text(row, None))
+        self.setAccessibleName(status_text(row, None, with_files=self._with_files))
         self.update()
 
     def lay_out(self, width: int) -> int:
@@ -98,7 +99,8 @@ class StatusWidget(RowWidget):
         painter.setFont(theme.text_font(14))
         painter.setPen(theme.colour("muted"))
         text = QRectF(dot.right() + theme.px(10), 0, self.width() - dot.right() - theme.px(10), self.height())
-        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), status_text(self._row, self._seconds))
+        words = status_text(self._row, self._seconds, with_files=self._with_files)
+        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), words)
         painter.end()
 
     def _on_tick(self) -> None:

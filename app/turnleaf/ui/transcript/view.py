@@ -169,13 +169,17 @@ class TranscriptView(QWidget):
             case ReasoningRow() | ToolRow():
                 return FoldedWidget(row, self._kit, parent)
             case StatusRow():
-                return StatusWidget(row, self._kit, parent)
+                return StatusWidget(row, self._kit, parent, with_files=self._has_files(row.turn))
             case MetaRow():
                 meta = MetaWidget(row, self._kit, parent)
                 meta.copy_requested.connect(self._copy_answer)
                 return meta
             case InterruptedRow():
                 return InterruptedWidget(row, self._kit, parent)
+
+    def _has_files(self, turn: int) -> bool:
+        rows = self._list.rows()
+        return any(row.turn == turn and bool(row.attachments) for row in rows if isinstance(row, QuestionRow))
 
     def _copy(self) -> None:
         text = self.selected_text()

@@ -201,4 +201,4 @@ def test_a_retry_is_counted_and_the_answer_is_whole() -> None:
         server.script(Fail(529, retry_after=0), answer("word " * 40, ending=Ending("drop")), answer("done"))
         result = asyncio.run(Agent(MODEL, api_key="k", base_url=server.url("anthropic")).run("hi"))
     assert (result.output, result.retry_count) == ("done", 2)
-    assert [record.is_retry for record in result.cost_records] == [True, True]
+    assert [record.is_retry for record in result.cost_records] == [True, False]

@@ -20,7 +20,7 @@ from doc_processing_toolkit.providers.google import files
 from doc_processing_toolkit.registry import find
 from doc_processing_toolkit.testing import PIXEL
 from support.adapter_calls import adapter_of, ask, ask_all, ask_once, call_of
-from support.strict import Raw, StrictServer, answer, checked_server
+from support.strict import Fail, Raw, StrictServer, answer, checked_server
 
 NEW = "gemini-3.5-flash-lite"
 ROW = find(NEW)
@@ -157,14 +157,40 @@ def test_a_reference_of_the_history_that_is_gone_is_named_and_not_retried() -> N
     assert (outcome.error.code, outcome.error.is_retryable) == ("file_unavailable", False)
 
 
-def test_placing_media_gives_the_message_that_is_to_be_stored() -> None:
+def test_the_reply_gives_the_messages_as_they_are_to_be_stored() -> None:
     plain, sound = question("hi"), question("listen", media(WAVE, "audio/wav"))
+    history = [{"role": "system", "content": "s"}, plain, {"role": "model", "parts": []}, sound]
     with checked_server() as server:
-        placed = asyncio.run(holder_at(server).place_media(ROW, [plain, sound], timeout_s=5.0))
-    (upload,) = placed.uploads
-    assert placed.messages[0] is plain
-    assert placed.messages[1]["parts"][1] == {"file_data": {"file_uri": upload.uri, "mime_type": "audio/wav"}}
+        server.script(answer("ok"), answer("again"))
+        call = call_of(NEW, *history)
+        adapter = adapter_of(call, server.url("google"))
+        (first,) = ask_all(adapter, [call])
+        (stored,) = first.answered.placed.values()
+        assert list(first.answered.placed) == [3]
+        (second,) = ask_all(adapter, [call_of(NEW, *history[:3], stored)])
+    (upload,) = first.answered.media_uploads
+    assert stored["parts"][1] == {"file_data": {"file_uri": upload.uri, "mime_type": "audio/wav"}}
     assert "inline_data" in sound["parts"][1]
+    assert (second.answered.placed, second.answered.media_uploads) == ({}, ())
+    assert server.requests[0]["contents"] == server.requests[1]["contents"] == [plain, stored]
+
+
+def test_j12_an_upload_is_told_with_the_answer_though_the_first_request_failed() -> None:
+    call = call_of(NEW, question("listen", media(WAVE, "audio/wav")))
+    with checked_server() as server:
+        server.script(Fail(503), answer("ok"), answer("ok"))
+        adapter = adapter_of(call, server.url("google"))
+        failed, answered, again = ask_all(adapter, [call, call, call])
+        assert len(server.files.files) == 1
+    assert failed.error is not None
+    assert len(answered.answered.media_uploads) == 1
+    assert again.answered.media_uploads == ()
+    assert again.answered.placed == answered.answered.placed
+
+
+def test_a_bad_key_is_no_file_that_is_gone() -> None:
+    with checked_server() as server, pytest.raises(RequestFailedError, match="API key not valid"):
+        asyncio.run(holder_at(server, "invalid").check_file(ROW, "files/a", timeout_s=5.0))
 
 
 def test_a_file_is_asked_for_by_its_uri() -> None:

@@ -152,3 +152,24 @@ def test_a_session_without_a_key_fails_before_anything_is_sent(monkeypatch: pyte
     with pytest.raises(Exception, match="GEMINI_API_KEY"):
         asyncio.run(session.run("hi"))
     assert session.messages == []
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_j10_j12_a_sound_is_stored_as_a_reference_and_uploaded_once_in_a_whole_session(streams: bool) -> None:
+    wave = b"RIFF\x10\x00\x00\x00WAVEfmt some sound"
+    with checked_server() as server:
+        server.script(answer(Call("add", {"a": 1, "b": 2})), answer("a bell"), answer("a loud one"))
+        session = agent_for(server).session()
+
+        async def main() -> list[Any]:
+            first = await ask(session, "what is it?", streams=streams, files=[("bell.wav", wave, "audio/wav")])
+            return [first, await ask(session, "loud?", streams=streams)]
+
+        first, second = asyncio.run(main())
+        assert len(server.files.files) == 1
+    (upload,) = first.media_uploads
+    assert (first.output, second.output, second.media_uploads) == ("a bell", "a loud one", [])
+    reference = {"file_data": {"file_uri": upload.uri, "mime_type": "audio/wav"}}
+    assert reference in session.messages[0]["parts"]
+    assert all(reference in request["contents"][0]["parts"] for request in server.requests)
+    assert "inline_data" not in json.dumps(session.messages)
