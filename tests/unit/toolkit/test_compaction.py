@@ -296,6 +296,7 @@ def test_c07_a_flattened_history_is_flattened_again_after_a_compaction() -> None
     compacted = agent.requests[3].messages
     assert len(compacted) == 1
     assert "q0" not in str(compacted)
+    assert "q3" in str(compacted)
     assert "left out to save room" in str(compacted)
     assert str(compacted).count("The conversation so far") == 1
     assert texts(session)[-1] == "a4"
