@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnleaf import __version__
+from turnleaf.bridge.early_termination import EarlyTermination
 
 USAGE_EXIT = 2
 
@@ -24,10 +25,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             _say("there is no display to open a window on; set DISPLAY or WAYLAND_DISPLAY")
             return USAGE_EXIT
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    return _run(options)
+    early = EarlyTermination()
+    early.install()
+    try:
+        return _run(options, early)
+    finally:
+        early.uninstall()
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, early: EarlyTermination) -> int:
     from turnleaf.services.errors import ProfileError
     from turnleaf.services.profile import open_profile
 
@@ -41,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
 
     # Absolute, because another process may open them; not resolved, because the name is the user's.
     files = tuple(os.path.abspath(name) for name in options.files)
-    return run(profile, Options(StartRequest(files, options.new, options.model), smoke=options.smoke))
+    return run(profile, Options(StartRequest(files, options.new, options.model), smoke=options.smoke, early=early))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QColor, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 from reportlab.pdfgen import canvas
 
 from gui.harness import Gui
@@ -86,6 +86,31 @@ def test_escape_stops_only_from_an_empty_composer(gui: Gui) -> None:
         gui.page.card.edit.setPlainText("")
         press(gui, Qt.Key.Key_Escape)
         await gui.until(lambda: gui.cards() and gui.chat.phase == "idle")
+
+    from doc_processing_toolkit.testing import Pause
+
+    gui.run(scenario, replies=[[piece for n in range(400) for piece in (f"w{n} ", Pause(0.01))]])
+
+
+def test_stop_can_be_pressed_while_an_answer_runs_although_something_is_typed(gui: Gui) -> None:
+    async def scenario(gui: Gui) -> None:
+        card = gui.page.card
+        gui.type("Count")
+        gui.page.send()
+        await gui.until(lambda: gui.answers())
+        assert card.stop.isVisible()
+        assert not card.send.isVisible()
+        gui.type("a draft")
+        assert card.stop.isVisible()
+        assert card.send.isVisible()
+        card.stop.click()
+        await gui.until(lambda: gui.cards() and gui.chat.phase == "idle")
+        assert card.edit.toPlainText() == "a draft"
+        assert not card.stop.isVisible()
+        card.edit.clearFocus()
+        gui.page.findChild(QPushButton, "discardInterrupted").click()
+        await gui.until(lambda: not gui.cards())
+        assert gui.desktop.window.focusWidget() is card.edit
 
     from doc_processing_toolkit.testing import Pause
 

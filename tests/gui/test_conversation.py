@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from PySide6.QtWidgets import QLabel, QToolButton
 
@@ -178,3 +179,92 @@ def test_model_chosen_during_an_answer_takes_over_after_it(gui: Gui) -> None:
         assert gui.answers() == ["".join(LONG[:40]).strip()] or gui.answers()[0].startswith("word 0")
 
     gui.run(scenario, replies=[slow(LONG[:40])])
+
+
+def exported(gui: Gui, number: int, turns: int = 40) -> Path:
+    """A conversation's file from elsewhere."""
+    messages = [
+        message
+        for turn in range(turns)
+        for message in (
+            {"role": "user", "content": f"Question {turn} of file {number}"},
+            {"role": "assistant", "content": f"Answer {turn} of file {number}"},
+        )
+    ]
+    path = gui.folder / f"file{number}.json"
+    session_id = f"3b0e9c1e-6c1f-4c55-9f52-6a1f8c1f0a{number:02d}"
+    values = {"provider": "local", "model": "local/gemma-3-270m", "messages": messages, "metadata": {}}
+    path.write_text(json.dumps({"schema_version": 3, "session_id": session_id, **values}))
+    return path
+
+
+def test_files_opened_at_once_have_a_tab_each(gui: Gui) -> None:
+    async def scenario(gui: Gui) -> None:
+        workspace = gui.desktop.workspace
+        paths = [exported(gui, number) for number in range(5)]
+        workspace.open_files([*paths, paths[2]])
+        await gui.until(lambda: len(workspace.tabs) == 5 and all(chat.rows for chat in workspace.tabs))
+        assert sorted(chat.session_id for chat in workspace.tabs) == sorted(
+            json.loads(path.read_text())["session_id"] for path in paths
+        )
+        assert all(chat.phase == "idle" for chat in workspace.tabs)
+
+    gui.run(scenario)
+
+
+def test_tab_closed_and_reopened_at_once_is_written(gui: Gui) -> None:
+    """G05."""
+
+    async def scenario(gui: Gui) -> None:
+        await gui.ask("first")
+        session_id = gui.chat.session_id
+        for _ in range(3):
+            gui.type("x")
+            gui.desktop.window.actions_by_name["closeTab"].trigger()
+            gui.desktop.window.actions_by_name["reopenTab"].trigger()
+            await gui.until(lambda: gui.chat.session_id == session_id and gui.chat.phase == "idle")
+        gui.type("my name is Zebulon")
+        sidecar = gui.profile.sessions / f"{session_id}.meta.json"
+        await gui.until(lambda: "xxx" in sidecar.read_text() and "Zebulon" in sidecar.read_text())
+        assert gui.chat.save_state is not None
+        assert gui.chat.save_state.problem is None
+
+    gui.run(scenario, replies=["one"])
+
+
+def test_tab_closed_while_its_conversation_opens_is_let_go(gui: Gui) -> None:
+    async def scenario(gui: Gui) -> None:
+        workspace = gui.desktop.workspace
+        workspace.open_files([exported(gui, 1)])
+        await gui.until(lambda: gui.chat.rows)
+        session_id = gui.chat.session_id
+        for _ in range(3):
+            workspace.close_tab(gui.chat)
+            await gui.until(lambda: gui.chat.session_id not in (None, session_id))
+            workspace.open_session(session_id)
+        await gui.until(lambda: gui.chat.session_id == session_id and gui.chat.rows)
+        workspace.close_tab(gui.chat)
+        opening = workspace.open_session(session_id)
+        workspace.close_tab(opening)
+        await gui.until(lambda: opening not in workspace.tabs)
+        workspace.open_session(session_id)
+        await gui.until(lambda: gui.chat.session_id == session_id and gui.chat.rows)
+        assert not gui.chat.conversation.is_closed
+
+    gui.run(scenario)
+
+
+def test_conversation_trashed_in_mid_answer_goes_without_a_complaint(gui: Gui) -> None:
+    async def scenario(gui: Gui) -> None:
+        chat = gui.chat
+        gui.type("Count")
+        gui.page.send()
+        await gui.until(lambda: gui.answers() and "word 5" in gui.answers()[0])
+        notices: list[object] = []
+        gui.desktop.workspace.notice_raised.connect(notices.append)
+        gui.desktop.conversations.trash(chat.session_id)
+        await gui.until(lambda: chat not in gui.desktop.workspace.tabs)
+        await gui.until(lambda: not list(gui.profile.sessions.iterdir()))
+        assert notices == []
+
+    gui.run(scenario, replies=[slow(LONG)])

@@ -25,7 +25,7 @@ TOO_EARLY = (
     "markdown_it",
     "pygments",
     "keyring",
-    "charset_normalizer",
+    "chardet",
     "pypdfium2",
     "xllamacpp",
     "yaml",
@@ -87,6 +87,42 @@ def test_signal_in_mid_answer_ends_within_three_seconds_and_keeps_the_turn(tmp_p
     assert journal["cause"] == "closed"
     assert journal["partial"].startswith("0 1 2")
     assert not (profile / "state" / "running").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("moment", ["before_the_profile", "before_the_window", "after_the_window"])
+def test_signal_before_the_loop_runs_ends_with_zero(tmp_path: Path, number: int, moment: str) -> None:
+    script = f"""
+import os
+from turnleaf import main
+from turnleaf.services import profile
+from turnleaf.ui import desktop
+
+def with_signal(owner, name, after=False):
+    original = getattr(owner, name)
+    def wrapped(*arguments, **options):
+        if not after:
+            os.kill(os.getpid(), {int(number)})
+        made = original(*arguments, **options)
+        if after:
+            os.kill(os.getpid(), {int(number)})
+        return made
+    setattr(owner, name, wrapped)
+
+match {moment!r}:
+    case "before_the_profile":
+        with_signal(profile, "open_profile")
+    case "before_the_window":
+        with_signal(desktop.Desktop, "_make_window")
+    case "after_the_window":
+        with_signal(desktop.Desktop, "show", after=True)
+raise SystemExit(main.main(["--profile", {str(tmp_path / "profile")!r}]))
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "profile" / "state" / "running").exists()
 
 
 def test_second_start_hands_its_files_over_and_ends(tmp_path: Path) -> None:

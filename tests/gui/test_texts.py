@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from PySide6.QtGui import QKeySequence
 
-from turnleaf.services.rows import AttachmentInfo, MetaRow, StatusRow
+from turnleaf.services.rows import AttachmentInfo, InterruptedRow, MetaRow, StatusRow
 from turnleaf.ui.commands import file_name
 from turnleaf.ui.conversation_list import day_text
+from turnleaf.ui.dialogs import key_text
 from turnleaf.ui.texts import (
     attachment_summary,
     duration_text,
     meta_text,
     money_text,
+    not_part_text,
     one_line,
     pages_without_text,
     plain_tool_tip,
@@ -97,3 +100,20 @@ def test_days_are_said_as_people_say_them() -> None:
     assert day_text(now - timedelta(days=1), now) == "Yesterday"
     assert day_text(now - timedelta(days=26), now) == "3 Nov"
     assert day_text(now - timedelta(days=400), now) == "25 Oct 2025"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [((), "question is not part"), ((AttachmentInfo("a.pdf", "0" * 64, "application/pdf", 9),), "its files")],
+)
+def test_interrupted_turn_says_that_it_is_not_part_of_the_conversation(
+    files: tuple[AttachmentInfo, ...], words: str
+) -> None:
+    row = InterruptedRow("i", 1, "Why?", files, "", "stopped")
+    assert words in not_part_text(row)
+    assert "sent again" in not_part_text(row)
+
+
+def test_no_key_is_called_return() -> None:
+    for key in ("Ctrl+Return", "Ctrl+Enter", "Shift+Return"):
+        assert key_text(QKeySequence(key)).endswith("Enter")

@@ -222,9 +222,11 @@ def test_failed_checkpoint_is_red_and_retry_writes_it(gui: Gui, monkeypatch: pyt
             assert retry.isVisible()
             assert gui.desktop.window.findChild(QPushButton, "saveElsewhere").isVisible()
             await gui.until(lambda: gui.chat.phase == "idle")
+            assert gui.page.notices.notice.id.startswith("not_saved")
         retry.click()
         await gui.until(lambda: saved.text().startswith("Saved"))
         assert not retry.isVisible()
+        assert gui.page.notices.notice is None
         envelope = gui.profile.sessions / f"{gui.chat.session_id}.json"
         assert len(json.loads(envelope.read_text())["messages"]) == 4
 

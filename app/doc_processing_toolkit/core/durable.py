@@ -13,13 +13,13 @@ _FOLDER_SYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
 def write_atomically(path: Path, pieces: Iterable[bytes | memoryview], *, follow_link: bool = True) -> None:
-    """Write the pieces to ``path``: mode 0600, missing folders made, the data and its folder synced.
+    """Write the pieces to ``path``: mode 0600, missing folders made with mode 0700, the data and its folder synced.
 
     Raises what the disk raises; the old file is then byte for byte as before, and no temporary file is left.
     A link at ``path`` stays a link and the file that it points to is replaced, unless ``follow_link`` is off.
     """
     target = Path(os.path.realpath(path)) if follow_link else path
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(target.parent)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(target))
     temporary = _sibling(target)
@@ -44,6 +44,16 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def _make_folder(folder: Path) -> None:
+    # Not ``mkdir(parents=True)``: that gives the parents it makes the mode of everybody's folders.
+    missing = []
+    while not folder.is_dir() and folder != folder.parent:
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sibling(target: Path) -> Path:

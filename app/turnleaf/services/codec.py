@@ -13,6 +13,9 @@ from typing import Any, Literal, TypeVar, Union
 
 T = TypeVar("T")
 
+EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
+LATEST = datetime(9998, 12, 31, tzinfo=UTC)
+
 
 class CodecError(ValueError):
     """A value does not have the declared type; the message names the place."""
@@ -34,6 +37,12 @@ def to_plain(value: Any) -> Any:
         case bytes():
             return base64.b64encode(value).decode("ascii")
     raise CodecError(f"a {type(value).__name__} has no JSON form")
+
+
+def within_reach(moment: datetime) -> datetime:
+    """Return `moment` with a time zone, and near enough to be told in every other; a file may claim any year."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max(aware, EARLIEST), LATEST)
 
 
 def from_plain(kind: type[T], value: Any, *, place: str = "") -> T:
@@ -115,7 +124,7 @@ def _read_time(value: str, place: str) -> datetime:
         moment = datetime.fromisoformat(value)
     except ValueError as exc:
         raise CodecError(f"{place}: {value!r} is not a time") from exc
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return within_reach(moment)
 
 
 def _read_bytes(value: str, place: str) -> bytes:

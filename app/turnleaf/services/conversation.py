@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from doc_processing_toolkit import AgentSession
 from doc_processing_toolkit.core.events import Event
 from doc_processing_toolkit.core.jsonclean import clean
+from turnleaf.services.conversation_facts import UNREAD_FILES, ConversationFacts
 from turnleaf.services.conversation_files import ConversationFiles
 from turnleaf.services.conversation_store import WRITE_ERRORS, ConversationStore, SaveState, os_error, reason_of
 from turnleaf.services.envelope_file import read_envelope
@@ -20,7 +21,7 @@ from turnleaf.services.errors import (
     JournalError,
     SaveFileError,
 )
-from turnleaf.services.interruptions import interrupted_line, interrupted_turn, is_running
+from turnleaf.services.interruptions import interrupted_line, is_running
 from turnleaf.services.linked_file import write_linked_file
 from turnleaf.services.partial import PartialAnswer, shown
 from turnleaf.services.redaction import redact, without_secrets
@@ -28,7 +29,6 @@ from turnleaf.services.sidecar import (
     Completed,
     Draft,
     Interrupted,
-    InterruptedTurn,
     Journal,
     LinkedFile,
     Sidecar,
@@ -47,7 +47,7 @@ DRAFT_DELAY_S = 0.2
 PARTIAL_DELAY_S = 0.2
 
 
-class Conversation:
+class Conversation(ConversationFacts):
     """One conversation. Made by ``Library``; all calls on the event loop's thread; writes run off it, in order.
 
     ``media`` is the profile's shared store. ``on_save_state`` is called on the loop after each write.
@@ -62,6 +62,7 @@ class Conversation:
         sidecar: Sidecar | None = None,
         envelope: Mapping[str, Any] | None = None,
         problems: Sequence[str] = (),
+        saved_at: datetime | None = None,
     ) -> None:
         self.session_id = files.session_id
         self.media = media
@@ -70,59 +71,10 @@ class Conversation:
         self._files = files
         self._envelope = envelope
         self._has_history = envelope is not None
-        self._store = ConversationStore(files, media, self.sidecar)
-
-    @property
-    def save_state(self) -> SaveState:
-        """When everything was on disk last, or what could not be written."""
-        return self._store.state
-
-    @property
-    def on_save_state(self) -> Callable[[SaveState], None] | None:
-        """What is called on the loop after each write, also after one that failed."""
-        return self._store.on_state
-
-    @on_save_state.setter
-    def on_save_state(self, listener: Callable[[SaveState], None] | None) -> None:
-        self._store.on_state = listener
-
-    @property
-    def title(self) -> str:
-        """The user's title, else the first words of the first question, else empty."""
-        return self.sidecar.title
-
-    @property
-    def linked_file(self) -> Path | None:
-        """The user's own ``.json``, the target of *Save*."""
-        return Path(self.sidecar.linked.path) if self.sidecar.linked is not None else None
-
-    @property
-    def behind_file(self) -> bool:
-        """Whether the linked file lacks what the conversation holds (the title marks it)."""
-        linked = self.sidecar.linked
-        return linked is not None and linked.revision != self.sidecar.revision
-
-    @property
-    def interrupted(self) -> InterruptedTurn | None:
-        """The turn that has no answer, from the journal; also after kill -9. ``None`` while a turn runs."""
-        return interrupted_turn(self.sidecar.journal)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing worth keeping: no turn, no question, no draft, no title of the user's, no file."""
-        return not (self.sidecar.holds_something or self._envelope or self._store.unsaved or self._has_history)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether this object writes nothing any more."""
-        return self._store.is_closed
-
-    @property
-    def next_number(self) -> int:
-        """The number that a new turn gets in the outline."""
-        journal = self.sidecar.journal
-        known = [line.number for line in self.sidecar.ledger]
-        return max([*known, journal.number if journal is not None else 0], default=0) + 1
+        self._store = ConversationStore(files, media, self.sidecar, saved_at=saved_at)
+        self._closing: asyncio.Task[None] | None = None
+        self._is_leaving = False
+        self._gone = asyncio.Event()
 
     async def restore(self, agent: Agent) -> AgentSession:
         """Return the session from the envelope, or a new one with this conversation's id when there is none.
@@ -157,11 +109,16 @@ class Conversation:
         self.sidecar.view[key] = clean(value)
         self._changed(DRAFT_DELAY_S)
 
-    def set_draft(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
-        """Remember what stands in the composer; on disk within 300 ms."""
+    def set_draft(self, text: str, attachments: Sequence[Attachment] = (), unread: Sequence[Path] = ()) -> None:
+        """Remember what stands in the composer, and which files are still being read; on disk within 300 ms."""
         draft = Draft(text=text, attachments=tuple(each.info for each in attachments))
-        if draft != self.sidecar.draft:
+        paths = tuple(str(path) for path in unread)
+        if draft != self.sidecar.draft or paths != self.unread_files:
             self.sidecar.draft = draft
+            if paths:
+                self.sidecar.view[UNREAD_FILES] = list(paths)
+            else:
+                self.sidecar.view.pop(UNREAD_FILES, None)
             self._changed(DRAFT_DELAY_S)
 
     async def begin_turn(
@@ -320,17 +277,38 @@ class Conversation:
             raise self._store.failed(exc) from exc
 
     async def close(self) -> None:
-        """Flush and let go; an empty conversation leaves no file behind."""
-        try:
-            await self.flush()
-            if self.is_empty:
-                await self._store.run(self._files.remove)
-        finally:
-            self.let_go()
+        """Flush and let go; an empty conversation leaves no file behind. Once more is harmless.
+
+        Raises ``CheckpointError`` for what could not be written; it is closed then, too.
+        """
+        if self.is_closed:
+            return
+        self.leave()
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close(), name="close conversation")
+        # A caller that is cancelled does not keep the rest from being written.
+        await asyncio.shield(self._closing)
+
+    def leave(self) -> None:
+        """Say that ``close`` follows: the library does not hand this object out any more."""
+        self._is_leaving = True
+
+    async def gone(self) -> None:
+        """Return when this object writes nothing any more."""
+        await self._gone.wait()
 
     def let_go(self) -> None:
         """Write nothing any more: the files are somebody else's, or in the trash."""
         self._store.close()
+        self._gone.set()
+
+    async def _close(self) -> None:
+        try:
+            await self.flush()
+            if self.is_empty and not self.is_closed:
+                await self._store.run(self._files.remove)
+        finally:
+            self.let_go()
 
     def _changed(self, delay_s: float) -> None:
         if not self.is_empty or self._files.sidecar.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,10 +17,12 @@ from turnleaf.services.errors import CheckpointError, StorageError
 from turnleaf.services.partial import PartialAnswer
 from turnleaf.services.sidecar import Sidecar
 from turnleaf.services.sidecar_file import SidecarEncoder
-from turnleaf.services.storage import DelayedWrite, OrderedWriter
+from turnleaf.services.storage import DelayedWrite, OrderedWriter, closed_error
 
 if TYPE_CHECKING:
     from doc_processing_toolkit import AgentSession, DirectoryMediaStore
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -43,11 +46,18 @@ class SaveState:
 class ConversationStore:
     """Writes one conversation's files. Calls on the event loop's thread; one write at a time, in their order."""
 
-    def __init__(self, files: ConversationFiles, media: DirectoryMediaStore, sidecar: Sidecar) -> None:
+    def __init__(
+        self,
+        files: ConversationFiles,
+        media: DirectoryMediaStore,
+        sidecar: Sidecar,
+        *,
+        saved_at: datetime | None = None,
+    ) -> None:
         self.files = files
         self.media = media
         self.sidecar = sidecar
-        self.state = SaveState()
+        self.state = SaveState(saved_at=saved_at)
         self.on_state: Callable[[SaveState], None] | None = None
         self.is_closed = False
         self.unsaved: AgentSession | None = None
@@ -65,13 +75,16 @@ class ConversationStore:
 
     def mark(self, delay_s: float) -> None:
         """Write the sidecar in the background, at the latest in `delay_s` seconds."""
-        if not self.is_closed:
+        if self.is_closed:
+            log.warning("a change of a conversation came after it was closed, and is not written")
+            self.failed(closed_error())
+        else:
             self._delayed.mark(delay_s)
 
     async def write_sidecar(self) -> None:
         """Write the sidecar as it stands now. Raises ``OSError``; the file is then as it was."""
         if self.is_closed:
-            return
+            raise closed_error()
         self._delayed.settle()
         self.collect_partial()
         self.sidecar.updated_at = datetime.now(UTC)
@@ -79,7 +92,8 @@ class ConversationStore:
         try:
             await self._writer.run(lambda: write_atomically(self.files.sidecar, pieces()))
         except OSError:
-            self.mark(RETRY_S)
+            if not self.is_closed:
+                self.mark(RETRY_S)
             raise
 
     async def commit(self, session: AgentSession) -> None:
@@ -94,7 +108,7 @@ class ConversationStore:
     async def retry(self) -> None:
         """Write the session that could not be written, if there is one. Raises ``CheckpointError``."""
         async with self._committing:
-            if self.unsaved is None or self.is_closed:
+            if self.unsaved is None:
                 return
             revision = self.sidecar.revision
             try:
@@ -156,12 +170,12 @@ class ConversationStore:
         return problem
 
     async def write_quietly(self) -> bool:
-        """Write the sidecar and return whether that worked; a failure is said in ``state`` and tried again."""
+        """Write the sidecar and return whether that is over; a failure is said, and tried again while open."""
         try:
             await self.write_sidecar()
         except OSError as exc:
             self.failed(exc)
-            return False
+            return self.is_closed
         self.note_saved()
         return True
 

@@ -95,7 +95,7 @@ class Library:
                     path=path,
                     cause=exc,
                 ) from exc
-            conversation = self._open.get(session_id)
+            conversation = await self._usable(session_id)
             if conversation is None:
                 conversation = self._adopt(session_id, await asyncio.to_thread(open_files, self._files(session_id)))
         linked = LinkedFile(str(path), conversation.sidecar.revision, imported.sha256)
@@ -106,7 +106,9 @@ class Library:
     async def trash(self, session_id: str) -> str:
         """Move a conversation to the trash and return the name of its entry there. Raises ``StorageError``."""
         conversation = self._open.pop(session_id, None)
-        if conversation is not None:
+        if conversation is not None and conversation.is_leaving:
+            await conversation.gone()
+        elif conversation is not None and not conversation.is_closed:
             await conversation.flush()
             conversation.let_go()
         return await self._moved(lambda: throw_away(self._files(session_id), self.profile.trash))
@@ -126,12 +128,19 @@ class Library:
 
     async def _opened(self, session_id: str, read: Callable[[ConversationFiles], OpenedFiles]) -> Conversation:
         async with self._opening:
-            known = self._open.get(session_id)
-            if known is not None and not known.is_closed:
+            known = await self._usable(session_id)
+            if known is not None:
                 return known
             if not is_id(session_id):
                 raise ConversationNotFoundError(f"{session_id!r} is no conversation's id")
             return self._adopt(session_id, await asyncio.to_thread(read, self._files(session_id)))
+
+    async def _usable(self, session_id: str) -> Conversation | None:
+        """Return the open object of a conversation; one that is being closed is waited for, and is none."""
+        known = self._open.get(session_id)
+        if known is not None and known.is_leaving:
+            await known.gone()
+        return known if known is not None and not known.is_closed else None
 
     def _adopt(self, session_id: str, opened: OpenedFiles) -> Conversation:
         conversation = Conversation(
@@ -140,6 +149,7 @@ class Library:
             sidecar=opened.sidecar,
             envelope=opened.envelope,
             problems=opened.problems,
+            saved_at=opened.sidecar.updated_at,
         )
         self._open = {key: each for key, each in self._open.items() if not each.is_closed}
         self._open[session_id] = conversation

@@ -8,6 +8,7 @@ from typing import Any
 
 from doc_processing_toolkit.envelope.read import ReadEnvelope
 from doc_processing_toolkit.registry import find
+from turnleaf.services.codec import within_reach
 from turnleaf.services.envelope_file import boundaries_of
 from turnleaf.services.model_checks import shown_name
 from turnleaf.services.sidecar import Journal, LedgerTurn, Sidecar
@@ -117,4 +118,4 @@ def _time(value: Any) -> datetime | None:
         moment = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return within_reach(moment)

@@ -23,6 +23,11 @@ T = TypeVar("T")
 _LEFTOVER = re.compile(r"\.[0-9a-f]{16}\.tmp")
 
 
+def closed_error() -> OSError:
+    """Return the error of a write to what was closed: it never counts as written."""
+    return OSError(errno.EBADF, "it was closed already")
+
+
 def write_json(path: Path, value: Any) -> None:
     """Replace `path` by `value` as JSON, durably. Blocking. Any text survives, lone surrogates too."""
     write_atomically(path, (json.dumps(value, allow_nan=False, indent=1).encode("ascii"),))
@@ -88,14 +93,18 @@ class OrderedWriter:
 
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._is_closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run `work` after all earlier ones and return what it returns."""
+        """Run `work` after all earlier ones and return what it returns. Raises ``OSError`` once it is closed."""
+        if self._is_closed:
+            raise closed_error()
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(self._thread, work))
 
     def close(self) -> None:
-        """End the thread once it has done what it was given."""
+        """End the thread once it has done what it was given; harmless when it was closed before."""
+        self._is_closed = True
         self._thread.shutdown(wait=False)
 
 

@@ -36,7 +36,7 @@ SPECS: tuple[ActionSpec, ...] = (
     ActionSpec("attachFiles", "Attach files…", ("Ctrl+Shift+A",), "Conversation"),
     ActionSpec("focusComposer", "Go to the composer", ("Ctrl+L",), "Conversation"),
     ActionSpec("chooseModel", "Choose the model…", ("Ctrl+M",), "Conversation"),
-    ActionSpec("sendNow", "Send", ("Ctrl+Return", "Ctrl+Enter"), "Conversation", "Send, whatever Enter does"),
+    ActionSpec("sendNow", "Send", ("Ctrl+Enter", "Ctrl+Return"), "Conversation", "Send, whatever Enter does"),
     ActionSpec("stopAnswer", "Stop the answer", (), "Conversation", "Esc stops it from an empty composer"),
     ActionSpec("previousTurn", "Previous turn", ("Alt+Up",), "Conversation"),
     ActionSpec("nextTurn", "Next turn", ("Alt+Down",), "Conversation"),

@@ -26,6 +26,7 @@ from turnleaf.viewmodels.usage import Usage
 
 if TYPE_CHECKING:
     from turnleaf.services.attachments import Fit
+    from turnleaf.services.conversation import SaveState
     from turnleaf.services.row_list import RowChange
     from turnleaf.services.rows import Row
     from turnleaf.viewmodels.turn import TurnOutcome
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LONGEST_ANNOUNCEMENT = 1_000
 LONGEST_LABEL = 34
 STILL_READING = "still_reading"
+NOT_SAVED = ("not_saved", "not_saved_disk_full")
 
 
 class ChatPage(QWidget):
@@ -159,6 +161,7 @@ class ChatPage(QWidget):
         chat.queue_changed.connect(self.card.show_queue)
         chat.model_changed.connect(self._on_model)
         chat.usage_changed.connect(self._on_usage)
+        chat.save_changed.connect(self._on_save_state)
         chat.fit_refused.connect(self._on_fit_refused)
         chat.turn_ended.connect(self._on_turn_ended)
         chat.composer.chips_changed.connect(self._on_chips)
@@ -222,6 +225,10 @@ class ChatPage(QWidget):
     def _on_usage(self, usage: Usage) -> None:
         self.card.meter.set_usage(usage)
 
+    def _on_save_state(self, state: SaveState | None) -> None:
+        if state is not None and state.problem is None:
+            self.notices.withdraw(NOT_SAVED)
+
     def _on_fit_refused(self, fit: Fit) -> None:
         self._fit = fit
         actions = ("attach_part",) if fit.suggestion is not None else ()
@@ -255,9 +262,10 @@ class ChatPage(QWidget):
                 self.transcript.show_end()
             case "edit":
                 self.chat.edit_interrupted(action.turn)
-                self.focus_composer()
             case "discard":
                 self.chat.discard_interrupted(action.turn)
+        # The pressed button goes with its card.
+        self.focus_composer()
 
     def _on_pasted(self, data: QMimeData) -> None:
         """Keep the text of what is pasted; files and pictures become attachments when there is no text beside them."""

@@ -73,8 +73,8 @@ class Commands(QObject):
         actions.on("stopAnswer", lambda: self._on_page(lambda page: page.chat.stop()))
         actions.on("previousTurn", lambda: self._on_page(lambda page: page.transcript.show_neighbour(-1)))
         actions.on("nextTurn", lambda: self._on_page(lambda page: page.transcript.show_neighbour(1)))
-        actions.on("toggleList", lambda: window.panes.toggle("left"))
-        actions.on("toggleOutline", lambda: window.panes.toggle("right"))
+        actions.on("toggleList", lambda: window.toggle_side("left"))
+        actions.on("toggleOutline", lambda: window.toggle_side("right"))
         for name, step in (("zoomIn", 1), ("zoomOut", -1), ("zoomReset", 0)):
             actions.on(name, partial(self._zoom, step))
         for theme, name in _THEME_ACTIONS.items():
@@ -167,6 +167,10 @@ class Commands(QObject):
             await chat.save_file(path, overwrite=overwrite)
         except (ServiceError, ValueError) as error:
             chat.notice_raised.emit(notice_of(error))
+            return
+        page = self._window.page_of(chat)
+        if page is not None:
+            page.notices.withdraw(("file_not_saved", "file_changed"))
 
     def _on_notice_action(self, action: str) -> None:
         page = self._window.page

@@ -24,7 +24,7 @@ class ComposerEdit(QTextEdit):
 
     send_requested = Signal()
     stop_requested = Signal()
-    """Esc in an empty composer."""
+    """Esc in an empty composer while an answer runs."""
     mime_pasted = Signal(object)
     """Something that is not simply text was pasted (``QMimeData``)."""
 
@@ -44,6 +44,7 @@ class ComposerEdit(QTextEdit):
         self.setAcceptDrops(False)
         self.document().setDocumentMargin(2)
         self.enter_sends = True
+        self.stoppable = False
         self._composing = False
         self._room = 10_000
         self.set_theme(theme)
@@ -73,7 +74,8 @@ class ComposerEdit(QTextEdit):
                 self.insertPlainText("\n")
                 self.ensureCursorVisible()
                 return
-        if event.key() == Qt.Key.Key_Escape and not self._composing and not self.toPlainText():
+        stops = self.stoppable and not self._composing and not self.toPlainText()
+        if stops and event.key() == Qt.Key.Key_Escape:
             self.stop_requested.emit()
             return
         super().keyPressEvent(event)
@@ -169,8 +171,9 @@ class ComposerCard(QFrame):
             button.setFixedSize(QSize(side, side))
 
     def set_running(self, running: bool) -> None:
-        """Offer *Stop* while an answer runs and nothing is typed, else *Send*."""
+        """Offer *Stop* while an answer runs, and *Send*, which queues, beside it when something is typed."""
         self._running = running
+        self.edit.stoppable = running
         self._choose_button()
 
     def set_sendable(self, sendable: bool, reason: str = "") -> None:
@@ -216,13 +219,13 @@ class ComposerCard(QFrame):
         column.addLayout(row)
 
     def _choose_button(self) -> None:
-        # One place: typing during an answer turns Stop into Send, which queues.
-        stop = self._running and not self.send.isEnabled()
-        had_focus = self.send.hasFocus() or self.stop.hasFocus()
-        self.stop.setVisible(stop)
-        self.send.setVisible(not stop)
-        if had_focus:
-            (self.stop if stop else self.send).setFocus(Qt.FocusReason.OtherFocusReason)
+        # A draft never hides Stop: what runs can be stopped without giving the draft up.
+        can_send = self.send.isEnabled() or not self._running
+        lost = (self.stop.hasFocus() and not self._running) or (self.send.hasFocus() and not can_send)
+        self.stop.setVisible(self._running)
+        self.send.setVisible(can_send)
+        if lost:
+            (self.stop if self._running else self.send).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _tool(self, name: str, tip: str, pressed: object) -> QToolButton:
         button = QToolButton(self)

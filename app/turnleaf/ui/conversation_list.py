@@ -153,15 +153,17 @@ class ConversationDelegate(QStyledItemDelegate):
         theme = self._theme
         rect = QRectF(option.rect).adjusted(2, 1, -2, -1)
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_item_ground(painter, rect, theme, option.state)
-        left, room = rect.left() + theme.px(8), rect.width() - theme.px(16)
-        title = QRectF(left, rect.top() + theme.px(6), room, theme.px(19))
-        draw_elided(painter, title, summary.title or tr("Untitled"), theme.text_font(13), theme, "text")
-        below = QRectF(left, rect.top() + theme.px(26), room, theme.px(16))
-        token = "danger" if summary.problem or summary.interrupted else "muted"
-        draw_elided(painter, below, summary_line(summary), theme.text_font(11.5), theme, token)
-        painter.restore()
+        try:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            paint_item_ground(painter, rect, theme, option.state)
+            left, room = rect.left() + theme.px(8), rect.width() - theme.px(16)
+            title = QRectF(left, rect.top() + theme.px(6), room, theme.px(19))
+            draw_elided(painter, title, summary.title or tr("Untitled"), theme.text_font(13), theme, "text")
+            below = QRectF(left, rect.top() + theme.px(26), room, theme.px(16))
+            token = "danger" if summary.problem or summary.interrupted else "muted"
+            draw_elided(painter, below, summary_line(summary), theme.text_font(11.5), theme, token)
+        finally:
+            painter.restore()
 
 
 def summary_line(summary: ConversationSummary, now: datetime | None = None) -> str:
@@ -177,7 +179,10 @@ def summary_line(summary: ConversationSummary, now: datetime | None = None) -> s
 
 def day_text(when: datetime, now: datetime | None = None) -> str:
     """Return a moment as people say it: ``14:02``, ``Yesterday``, ``3 Nov``, ``3 Nov 2025``."""
-    local = when.astimezone()
+    try:
+        local = when.astimezone()
+    except (OverflowError, OSError, ValueError):
+        return f"{when.day} {when:%b} {when.year}"  # Too far away to be told in the time of here.
     today = (now or datetime.now(local.tzinfo)).astimezone(local.tzinfo)
     days = (today.date() - local.date()).days
     if days <= 0:

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +18,14 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication
 
 from turnleaf.bridge.crash_hooks import CrashHooks
+from turnleaf.bridge.early_termination import EarlyTermination
 from turnleaf.bridge.loop import Loop
 from turnleaf.bridge.plain_import import restore_plain_import
 from turnleaf.bridge.run_marker import RunMarker
 from turnleaf.bridge.single_instance import SingleInstance, StartRequest
 from turnleaf.bridge.tasks import TaskOwner
 from turnleaf.bridge.termination import Termination
+from turnleaf.services.errors import ModelUnavailableError
 from turnleaf.services.logging_setup import log_path, set_up_logging
 from turnleaf.services.notices import Notice, notice_of
 from turnleaf.services.profile import Profile
@@ -32,7 +35,7 @@ from turnleaf.ui.commands import Commands
 from turnleaf.ui.fonts import load_fonts
 from turnleaf.ui.icons import app_icon
 from turnleaf.ui.look import Look
-from turnleaf.ui.texts import tr
+from turnleaf.ui.texts import printable, tr
 from turnleaf.ui.window import MainWindow
 from turnleaf.viewmodels.conversations import ConversationsViewModel
 from turnleaf.viewmodels.models import ModelsViewModel
@@ -56,6 +59,8 @@ class Options:
 
     request: StartRequest
     smoke: bool = False
+    early: EarlyTermination | None = None
+    """Has kept what asked the process to end before the loop ran."""
 
 
 class Desktop(QObject):
@@ -105,6 +110,9 @@ class Desktop(QObject):
         self._ended = loop.create_future()
         self.hooks.watch_loop(loop)
         self._termination.install()
+        early = self._options.early
+        if early is not None and early.received is not None:
+            self.quit(forced=True)
         try:
             return await self._ended
         finally:
@@ -155,7 +163,8 @@ class Desktop(QObject):
         self.models.attach(backend.catalogue)
         await self.workspace.attach(backend, self._options.request.model)
         self._say_what_happened()
-        self.workspace.open_files([Path(name) for name in self._options.request.files])
+        await self._open_files(self._options.request.files)
+        await self._say_if_unknown(backend, self._options.request.model)
         self._is_ready = True
         self.ready.emit()
         self.models.refresh()
@@ -175,7 +184,25 @@ class Desktop(QObject):
         self.workspace.use_model(request.model)
         if request.new or request.model:
             self.workspace.new_tab()
-        self.workspace.open_files([Path(name) for name in request.files])
+        self._tasks.start(self._open_files(request.files), "open files")
+
+    async def _open_files(self, names: Sequence[str]) -> None:
+        paths = [Path(name) for name in names]
+        there = await asyncio.to_thread(lambda: [path for path in paths if os.path.lexists(path)])
+        for path in paths:
+            if path not in there:
+                text = tr("{path} does not exist.").format(path=printable(str(path)))
+                self.window.show_notice(Notice(id="file_missing", text=text, severity="warning"))
+        self.workspace.open_files(there)
+
+    async def _say_if_unknown(self, backend: Backend, model: str | None) -> None:
+        """Say that the model of the command line is not known, also where no new conversation asks for it."""
+        if model is None:
+            return
+        try:
+            await asyncio.to_thread(backend.catalogue.make_agent, model)
+        except ModelUnavailableError as error:
+            self.window.show_notice(notice_of(error))
 
     def _on_failure(self, failure: BaseException) -> None:
         if isinstance(failure, Exception):

@@ -13,16 +13,20 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
+    QFrame,
     QGridLayout,
     QLabel,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from turnleaf.ui.actions import SPECS, Actions
 from turnleaf.ui.texts import tr
+
+MOST_OF_SCREEN = 0.85
 
 
 def ask_open_files(
@@ -95,38 +99,59 @@ def confirm_link(parent: QWidget, address: str) -> None:
 
 
 def show_shortcuts(parent: QWidget, actions: Actions) -> None:
-    """Show every key."""
+    """Show every key; the list scrolls where the screen is small."""
     dialog = _dialog(parent, "shortcutSheet", tr("Keyboard shortcuts"))
-    grid = QGridLayout()
+    content = QWidget(dialog)
+    _fill_shortcuts(content, actions)
+    area = QScrollArea(dialog)
+    area.setObjectName("shortcutList")
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(content)
+    content.adjustSize()
+    area.setMinimumWidth(content.sizeHint().width() + area.verticalScrollBar().sizeHint().width())
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, dialog)
+    buttons.rejected.connect(dialog.reject)
+    buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
+    _name(buttons)
+    _stack(dialog, area, buttons)
+    around = dialog.sizeHint().height() - area.sizeHint().height()
+    room = int(parent.screen().availableGeometry().height() * MOST_OF_SCREEN)
+    dialog.resize(dialog.sizeHint().width(), min(content.sizeHint().height() + around, room))
+    dialog.open()
+
+
+def _fill_shortcuts(content: QWidget, actions: Actions) -> None:
+    grid = QGridLayout(content)
+    grid.setContentsMargins(0, 0, 0, 0)
     grid.setHorizontalSpacing(32)
     grid.setVerticalSpacing(5)
     row = 0
     rows = [spec for spec in SPECS if spec.keys]
     for group, specs in groupby(rows, key=lambda spec: spec.group):
-        head = _label(dialog, tr(group))
+        head = _label(content, tr(group))
         head.setProperty("look", "head")
         head.setContentsMargins(0, 10 if row else 0, 0, 2)
         grid.addWidget(head, row, 0)
         row += 1
         for spec in specs:
             keys = actions[spec.name].shortcuts()
-            grid.addWidget(_label(dialog, actions[spec.name].text().rstrip("…")), row, 0)
-            native = QKeySequence.SequenceFormat.NativeText
-            grid.addWidget(_label(dialog, " / ".join(key.toString(native) for key in keys[:1])), row, 1)
+            grid.addWidget(_label(content, actions[spec.name].text().rstrip("…")), row, 0)
+            grid.addWidget(_label(content, key_text(keys[0])), row, 1)
             row += 1
     for text, keys_text in (
         (tr("Stop the answer, from an empty composer"), "Esc"),
         (tr("Break the line"), "Shift+Enter"),
     ):
-        grid.addWidget(_label(dialog, text), row, 0)
-        grid.addWidget(_label(dialog, keys_text), row, 1)
+        grid.addWidget(_label(content, text), row, 0)
+        grid.addWidget(_label(content, keys_text), row, 1)
         row += 1
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, dialog)
-    buttons.rejected.connect(dialog.reject)
-    buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)
-    _name(buttons)
-    _stack(dialog, grid, buttons)
-    dialog.open()
+
+
+def key_text(key: QKeySequence) -> str:
+    """Return a key as the system writes it; the key that ends a line is *Enter* everywhere."""
+    return key.toString(QKeySequence.SequenceFormat.NativeText).replace("Return", "Enter")
 
 
 def _dialog(parent: QWidget, name: str, title: str) -> QDialog:
@@ -167,7 +192,7 @@ def _name(buttons: QDialogButtonBox) -> None:
         button.setToolTip(text)
 
 
-def _label(dialog: QDialog, text: str) -> QLabel:
+def _label(dialog: QWidget, text: str) -> QLabel:
     label = QLabel(text, dialog)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(len(text) > 60)

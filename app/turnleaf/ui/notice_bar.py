@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
@@ -25,6 +27,9 @@ ACTION_TEXTS = {
 """What a notice's button says. An action that has no entry here is offered elsewhere (the interrupted card)."""
 
 MOST_EARLIER = 8
+LONGEST_TEXT = 260
+SHORTEST_CLAUSE = 20
+MOST_DETAILS = 1_500
 
 
 class NoticeBar(QFrame):
@@ -91,6 +96,12 @@ class NoticeBar(QFrame):
         self._earlier.clear()
         self.hide()
 
+    def withdraw(self, ids: Collection[str]) -> None:
+        """Take back the notices with these ids: what they say is not so any more."""
+        self._earlier = [notice for notice in self._earlier if notice.id not in ids]
+        if self._notice is not None and self._notice.id in ids:
+            self._on_close()
+
     def _on_close(self) -> None:
         earlier = self._earlier
         if earlier:
@@ -107,11 +118,14 @@ class NoticeBar(QFrame):
         self._buttons = [self._make_button(action) for action in offered]
         for at, button in enumerate(self._buttons):
             self._row.insertWidget(2 + at, button)
-        self._text.setText(notice.text)
-        self._details.setText(notice.details)
+        shown = brief(notice.text)
+        # What the line has no room for is one press away, whole.
+        details = notice.details if shown == notice.text else f"{notice.text}\n{notice.details}".strip()
+        self._text.setText(shown)
+        self._details.setText(details[:MOST_DETAILS])
         self._details.hide()
         self._copy.hide()
-        self._more.setVisible(bool(notice.details))
+        self._more.setVisible(bool(details))
         self.setAccessibleName(notice.text)
         self._dress()
         self.show()
@@ -155,3 +169,12 @@ class NoticeBar(QFrame):
     def _on_copy(self) -> None:
         if self._notice is not None:
             QGuiApplication.clipboard().setText(f"{self._notice.text}\n{self._notice.details}")
+
+
+def brief(text: str) -> str:
+    """Return `text`, or its first clause when it is longer than a bar has room for."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    ends = [at for mark in ("; ", ". ", "\n") if SHORTEST_CLAUSE <= (at := text.find(mark)) <= LONGEST_TEXT]
+    cut = min(ends) if ends else text.rfind(" ", 0, LONGEST_TEXT)
+    return text[: cut if cut > 0 else LONGEST_TEXT].rstrip() + "…"

@@ -116,29 +116,31 @@ class OutlineDelegate(QStyledItemDelegate):
         rect = QRectF(option.rect).adjusted(2, 1, -2, -1)
         state = option.state
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_item_ground(painter, rect, theme, state)
-        left = rect.left() + theme.px(8)
-        painter.setFont(theme.text_font(12))
-        painter.setPen(theme.colour("muted"))
-        number = QRectF(left, rect.top() + theme.px(7), theme.px(24), theme.px(18))
-        painter.drawText(number, int(Qt.AlignmentFlag.AlignVCenter), str(entry.turn))
-        self._paint_dot(painter, entry, left, rect.top() + theme.px(36))
-        text_left = left + theme.px(26)
-        room = rect.right() - theme.px(8) - text_left
-        clip = theme.px(20) if entry.files else 0
-        words = QRectF(text_left, rect.top() + theme.px(6), room - clip, theme.px(20))
-        draw_elided(painter, words, entry.question or tr("(no text)"), theme.text_font(13), theme, "text")
-        if entry.files:
-            painter.drawPixmap(round(rect.right() - theme.px(22)), round(rect.top() + theme.px(8)), self._clip())
-        below = QRectF(text_left, rect.top() + theme.px(27), room, theme.px(17))
-        token = "danger" if entry.state == "interrupted" else "accent" if entry.state == "running" else "muted"
-        model, figures = entry_line(entry)
-        font = theme.text_font(11.5)
-        taken = QFontMetricsF(font).horizontalAdvance(figures)
-        shown = QFontMetricsF(font).elidedText(model, Qt.TextElideMode.ElideRight, max(0.0, below.width() - taken))
-        draw_elided(painter, below, shown + figures, font, theme, token)
-        painter.restore()
+        try:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            paint_item_ground(painter, rect, theme, state)
+            left = rect.left() + theme.px(8)
+            painter.setFont(theme.text_font(12))
+            painter.setPen(theme.colour("muted"))
+            number = QRectF(left, rect.top() + theme.px(7), theme.px(24), theme.px(18))
+            painter.drawText(number, int(Qt.AlignmentFlag.AlignVCenter), str(entry.turn))
+            self._paint_dot(painter, entry, left, rect.top() + theme.px(36))
+            text_left = left + theme.px(26)
+            room = rect.right() - theme.px(8) - text_left
+            clip = theme.px(20) if entry.files else 0
+            words = QRectF(text_left, rect.top() + theme.px(6), room - clip, theme.px(20))
+            draw_elided(painter, words, entry.question or tr("(no text)"), theme.text_font(13), theme, "text")
+            if entry.files:
+                painter.drawPixmap(round(rect.right() - theme.px(22)), round(rect.top() + theme.px(8)), self._clip())
+            below = QRectF(text_left, rect.top() + theme.px(27), room, theme.px(17))
+            token = "danger" if entry.state == "interrupted" else "accent" if entry.state == "running" else "muted"
+            model, figures = entry_line(entry)
+            font = theme.text_font(11.5)
+            taken = QFontMetricsF(font).horizontalAdvance(figures)
+            shown = QFontMetricsF(font).elidedText(model, Qt.TextElideMode.ElideRight, max(0.0, below.width() - taken))
+            draw_elided(painter, below, shown + figures, font, theme, token)
+        finally:
+            painter.restore()
 
     def _paint_dot(self, painter: QPainter, entry: OutlineEntry, left: float, middle: float) -> None:
         theme = self._theme

@@ -111,8 +111,6 @@ class Panes(QWidget):
         else:
             self._floating[side] = not self._floating[side]
         self._arrange()
-        if self.is_shown(side):
-            self._sides[side].setFocus(Qt.FocusReason.OtherFocusReason)
         self.sides_changed.emit()
 
     def close_floating(self) -> bool:

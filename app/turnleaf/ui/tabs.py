@@ -87,8 +87,8 @@ class TabStrip(QTabWidget):
         shown = (title or tr("New conversation"))[:LONGEST_TITLE]
         mark = "• " if behind else ""
         self.setTabText(index, mark + shown.replace("&", "&&"))
-        self.tabBar().setAccessibleTabName(index, shown)
-        behind_text = f"\n{tr('Not saved to its file yet')}" if behind else ""
+        behind_text = f"\n{tr('• The newest turns are not saved to its file yet (Ctrl+S)')}" if behind else ""
+        self.tabBar().setAccessibleTabName(index, f"{shown}, {tr('not saved to its file yet')}" if behind else shown)
         self.setTabToolTip(index, plain_tool_tip(shown + behind_text))
 
     def set_running(self, page: QWidget, running: bool) -> None:

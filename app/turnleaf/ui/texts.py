@@ -12,6 +12,11 @@ def tr(text: str) -> str:
     return QCoreApplication.translate("turnleaf", text)
 
 
+def printable(text: str) -> str:
+    """Return `text` with a mark in the place of each character that cannot be seen or turns the others around."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
 def number_text(value: int) -> str:
     """Return a count with its thousands apart: ``4,000``."""
     return f"{value:,}"
@@ -163,6 +168,13 @@ def interrupted_title(row: InterruptedRow) -> str:
 def one_line(text: str) -> str:
     """Return `text` on one line, with a mark where it holds a character that cannot be seen."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def not_part_text(row: InterruptedRow) -> str:
+    """Return what an interrupted turn is to the conversation: nothing yet."""
+    if row.attachments:
+        return tr("The question and its files are not part of the conversation until they are sent again.")
+    return tr("The question is not part of the conversation until it is sent again.")
 
 
 def plain_tool_tip(text: str) -> str:

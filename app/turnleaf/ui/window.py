@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -27,7 +27,8 @@ from turnleaf.ui.drop import DropOverlay
 from turnleaf.ui.look import Look
 from turnleaf.ui.menus import fill_main_menu
 from turnleaf.ui.outline import OutlinePanel
-from turnleaf.ui.panes import Panes
+from turnleaf.ui.panes import Panes, Side
+from turnleaf.ui.place import fitted, room_for
 from turnleaf.ui.status_bar import StatusBar
 from turnleaf.ui.tabs import TabStrip
 from turnleaf.ui.texts import tr
@@ -94,11 +95,21 @@ class MainWindow(QMainWindow):
         if self.page is not None:
             self.page.notices.show_notice(notice)
 
+    def focus_page(self) -> None:
+        """Give the keyboard to the composer in front."""
+        if self.page is not None:
+            self.page.focus_composer()
+
+    def toggle_side(self, side: Side) -> None:
+        """Show or hide a column; what is typed goes to the composer afterwards as before."""
+        self.panes.toggle(side)
+        self.focus_page()
+
     def restore_place(self, geometry: bytes, panes: bytes) -> None:
         """Put the window where it was, as far as the screens of today allow."""
         if geometry:
             self.restoreGeometry(QByteArray(geometry))
-            self._clamp_to_screens()
+        self._fit_to_screens()
         if panes:
             self.panes.restore(panes)
 
@@ -116,6 +127,12 @@ class MainWindow(QMainWindow):
             return
         event.ignore()
         self.close_requested.emit()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.WindowUnblocked:
+            # A dialog has gone; Qt hands the keyboard to whatever opened it, which may be a button or nothing.
+            QTimer.singleShot(0, self, self.focus_page)
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -142,8 +159,7 @@ class MainWindow(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.panes.close_floating()
-            if self.page is not None:
-                self.page.focus_composer()
+            self.focus_page()
             return
         super().keyPressEvent(event)
 
@@ -345,16 +361,12 @@ class MainWindow(QMainWindow):
         for page in self._pages.values():
             page.set_theme(theme, icons)
 
-    def _clamp_to_screens(self) -> None:
-        """Bring a window back that was on a screen which is not there any more."""
-        frame = self.frameGeometry()
-        screen = self.screen()
-        for other in screen.virtualSiblings():
-            if other.availableGeometry().intersects(frame):
-                screen = other
-                break
-        room = screen.availableGeometry()
-        self.resize(min(self.width(), room.width()), min(self.height(), room.height()))
-        x = min(max(self.x(), room.left()), max(room.left(), room.right() - self.width() + 1))
-        y = min(max(self.y(), room.top()), max(room.top(), room.bottom() - self.height() + 1))
-        self.move(x, y)
+    def _fit_to_screens(self) -> None:
+        """Stay inside a screen of today; a window that does so already is not touched, else it would wander."""
+        if self.isMaximized() or self.isFullScreen():
+            return
+        rooms = [screen.availableGeometry() for screen in self.screen().virtualSiblings()]
+        wanted = self.geometry()
+        allowed = fitted(wanted, room_for(wanted, rooms or [self.screen().availableGeometry()]))
+        if allowed != wanted:
+            self.setGeometry(allowed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from PySide6.QtCore import QObject, Signal
 
 from turnleaf.bridge.tasks import FailureHandler, TaskOwner
+from turnleaf.services.attachment import Attachment
+from turnleaf.services.errors import StorageError
 from turnleaf.services.rows import Row
+from turnleaf.services.sidecar import Draft
 from turnleaf.viewmodels.composer import ComposerViewModel, Message
 from turnleaf.viewmodels.usage import Usage
 
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from turnleaf.services.notices import Notice
     from turnleaf.services.sidecar import InterruptionCause
     from turnleaf.viewmodels.chat_work import ChatWork
+
+OPENING_S = 1.5
+"""How long an orderly end waits for a conversation that is opening, to keep what was typed meanwhile."""
 
 Phase = Literal["opening", "idle", "running", "stopping", "failed"]
 
@@ -71,6 +78,10 @@ class ChatViewModel(QObject):
         self._queue: list[Message] = []
         self._sending: Message | None = None
         self._phase: Phase = "opening"
+        self._keeper: Conversation | None = None
+        self._stored = Draft()
+        self._stored_unread: tuple[Path, ...] = ()
+        self._is_closed = False
 
     @property
     def phase(self) -> Phase:
@@ -81,6 +92,11 @@ class ChatViewModel(QObject):
     def conversation(self) -> Conversation | None:
         """The conversation, once it is there."""
         return self._work.conversation if self._work is not None else None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the tab has gone: a conversation that is opened for it is let go again."""
+        return self._is_closed
 
     @property
     def session_id(self) -> str | None:
@@ -140,6 +156,8 @@ class ChatViewModel(QObject):
         self.queue_changed.emit(self.queue)
         if self._work is not None:
             self._work.send_next()
+        else:
+            self.keep_draft()
         return True
 
     def stop(self) -> None:
@@ -194,9 +212,16 @@ class ChatViewModel(QObject):
 
     # What the work tells.
 
+    def keep_in(self, conversation: Conversation) -> None:
+        """Keep what is typed in this conversation from now on, behind its draft, though its history is not read yet."""
+        self._keeper, self._stored = conversation, conversation.sidecar.draft
+        self._stored_unread = tuple(Path(path) for path in conversation.unread_files)
+        self.keep_draft()
+
     def attach(self, work: ChatWork) -> None:
-        """Take a conversation on: show it, and send what was waiting."""
-        self._work = work
+        """Take a conversation on, its draft already in the composer: show it, and send what was waiting."""
+        self._work, self._keeper, self._stored = work, work.conversation, Draft()
+        self._stored_unread = ()
         self.set_phase("idle")
         self.rows_reset.emit(self.rows)
         self.model_changed.emit(work.model)
@@ -238,16 +263,17 @@ class ChatViewModel(QObject):
 
     def keep_draft(self) -> None:
         """Have everything kept that was typed and is in no journal: what waits, and what stands in the composer."""
-        if self._work is None:
+        if self._keeper is None:
             return
         waiting = [message for message in (self._sending, *self._queue) if message is not None]
-        if waiting:
-            texts = [*(message.text for message in waiting), self.composer.text]
+        text = self.composer.text
+        if waiting or self._stored.text.strip():
+            texts = [self._stored.text, *(message.text for message in waiting), text]
             text = "\n\n".join(text for text in texts if text.strip())
-        else:
-            text = self.composer.text
+        stored = tuple(Attachment(info, None) for info in self._stored.attachments)
         files = [attachment for message in waiting for attachment in message.attachments]
-        self._work.conversation.set_draft(text, (*files, *self.composer.kept_attachments()))
+        unread = (*self._stored_unread, *self.composer.unread_files())
+        self._keeper.set_draft(text, (*stored, *files, *self.composer.kept_attachments()), unread)
 
     def return_queue(self) -> None:
         """Put what was waiting back into the composer, where it is kept as the draft."""
@@ -258,14 +284,31 @@ class ChatViewModel(QObject):
             self.queue_changed.emit(())
 
     async def settle(self, cause: InterruptionCause) -> None:
-        """Stop what runs and write everything down. Raises ``CheckpointError``."""
+        """Stop what runs and write everything down. Raises ``CheckpointError``.
+
+        Raises ``StorageError`` when there is something that only a conversation which does not open could keep.
+        """
         self.return_queue()
+        await self._wait_for_keeper()
         if self._work is not None:
             await self._work.settle(cause)
+        elif self._keeper is not None:
+            await self._keeper.flush()
 
     async def close(self, cause: InterruptionCause = "closed") -> None:
         """Stop what runs, write everything down, and let the conversation go. Raises ``CheckpointError``."""
+        self._is_closed = True
         self.return_queue()
         if self._work is not None:
             await self._work.close(cause)
+        elif self._keeper is not None:
+            await self._keeper.close()
         await self.tasks.close(timeout_s=1.0)
+
+    async def _wait_for_keeper(self) -> None:
+        """Wait until what was typed while the conversation was opening can be kept with it."""
+        until = asyncio.get_running_loop().time() + OPENING_S
+        while self._keeper is None and self._phase == "opening" and not self.is_blank:
+            if asyncio.get_running_loop().time() > until:
+                raise StorageError("what was typed is not kept yet: its conversation is still opening", path=Path())
+            await asyncio.sleep(0.02)

@@ -57,6 +57,7 @@ class ChatWork:
         self._turn: Turn | None = None
         self._turn_task: asyncio.Task[None] | None = None
         self._closed = False
+        self._discarding: set[int] = set()
         conversation.on_save_state = self._on_save_state
 
     def usage(self) -> Usage:
@@ -99,6 +100,7 @@ class ChatWork:
     def discard_interrupted(self, number: int) -> None:
         """Drop an interrupted turn for good."""
         if self._interrupted_row(number) is not None:
+            self._discarding.add(number)
             self._face.tasks.start(self._discard(number), "discard")
 
     def _start_turn(self, message: Message, *, resend: bool = False, replaces: int | None = None) -> None:
@@ -164,7 +166,7 @@ class ChatWork:
         except Exception as error:  # noqa: BLE001 - whatever keeps a file from being read is said in the tab
             self._face.notice_raised.emit(notice_of(error))
             return
-        if self._face.phase != "idle":
+        if self._face.phase != "idle" or self._interrupted_row(row.turn) is None:
             return
         newest = self.conversation.interrupted
         is_newest = newest is not None and newest.number == row.turn
@@ -178,6 +180,7 @@ class ChatWork:
             self._face.notice_raised.emit(notice_of(error))
         self._show(InterruptedDiscarded(number))
         self._flush_events()
+        self._discarding.discard(number)
         self._face.history_changed.emit()
 
     async def _rebuild(self) -> None:
@@ -187,6 +190,9 @@ class ChatWork:
         self._face.rows_reset.emit(self.transcript.rows)
 
     def _interrupted_row(self, number: int) -> InterruptedRow | None:
+        """Return an interrupted turn; one that is being discarded is none any more."""
+        if number in self._discarding:
+            return None
         return next((r for r in self.transcript.rows if isinstance(r, InterruptedRow) and r.turn == number), None)
 
     # The model.
@@ -249,11 +255,14 @@ class ChatWork:
         self.stop(cause)
         if self._turn_task is not None and not self._turn_task.done():
             await asyncio.wait([self._turn_task])
-        await self.conversation.flush()
+        # In the trash nothing is written any more.
+        if not self.conversation.is_closed:
+            await self.conversation.flush()
 
     async def close(self, cause: InterruptionCause) -> None:
         """Stop what runs, write everything down, and let the conversation go. Raises ``CheckpointError``."""
         self._closed = True
+        self.conversation.leave()
         try:
             await self.settle(cause)
         finally:
@@ -282,18 +291,42 @@ class ChatWork:
 async def open_chat(
     face: ChatViewModel, backend: Backend, conversation: Conversation, agent: Agent, model: ModelChoice
 ) -> None:
-    """Give `face` its conversation: history, draft, interrupted turn. Raises what ``Conversation.restore`` raises."""
-    session = await conversation.restore(agent)
-    transcript = await asyncio.to_thread(_transcript_of, conversation, session)
+    """Give `face` its conversation: history, draft, interrupted turn. Raises what ``Conversation.restore`` raises.
+
+    A face that was closed meanwhile gets nothing; the conversation is let go, with what was typed.
+    """
+    draft, unread = conversation.sidecar.draft, conversation.unread_files
+    face.keep_in(conversation)
+    opened = None if face.is_closed else await _read_history(face, conversation, agent)
+    if opened is None or face.is_closed:
+        if opened is not None:
+            opened[0].close()
+        await conversation.close()
+        return
+    session, transcript = opened
     work = ChatWork(face, backend, conversation, agent, session, transcript, model)
-    composer, draft = face.composer, conversation.sidecar.draft
+    composer = face.composer
     typed = composer.text
     composer.attach_intake(backend.intake)
     if draft.text or draft.attachments:
         composer.restore(draft.text if not typed.strip() else f"{draft.text}\n\n{typed}", draft.attachments)
+    composer.add_files([Path(path) for path in unread])
     face.attach(work)
     for problem in conversation.problems:
         face.notice_raised.emit(Notice(id="conversation_problem", text=problem, severity="warning"))
+
+
+async def _read_history(
+    face: ChatViewModel, conversation: Conversation, agent: Agent
+) -> tuple[AgentSession, Transcript] | None:
+    try:
+        session = await conversation.restore(agent)
+        return session, await asyncio.to_thread(_transcript_of, conversation, session)
+    except Exception:
+        # Who has closed the tab has closed its conversation too, and asks for nothing more.
+        if not face.is_closed:
+            raise
+        return None
 
 
 def _transcript_of(conversation: Conversation, session: AgentSession) -> Transcript:

@@ -70,6 +70,7 @@ class ComposerViewModel(QObject):
         self._next_number = 1
         self._intake: AttachmentIntake | None = None
         self._waiting: list[tuple[int, Source]] = []
+        self._paths: dict[int, Path] = {}
         self._takes_text_only = True
         self.on_change: Callable[[], None] | None = None
 
@@ -148,6 +149,7 @@ class ComposerViewModel(QObject):
         reader = self._readers.pop(number, None)
         if reader is not None:
             reader.cancel()
+        self._paths.pop(number, None)
         self._waiting = [entry for entry in self._waiting if entry[0] != number]
         self._chips = [chip for chip in self._chips if chip.number != number]
         self._chips_changed()
@@ -179,6 +181,8 @@ class ComposerViewModel(QObject):
 
     def _add(self, name: str, source: Source, info: AttachmentInfo | None = None) -> None:
         number = self._take_number()
+        if isinstance(source, Path):
+            self._paths[number] = source
         self._chips.append(Chip(number, name, "reading", info=info))
         self._chips_changed()
         if self._intake is None:
@@ -253,6 +257,11 @@ class ComposerViewModel(QObject):
         if self.on_change is not None:
             self.on_change()
         self.content_changed.emit()
+
+    def unread_files(self) -> tuple[Path, ...]:
+        """Return the files of the disk that are still being read, which a draft keeps by their paths."""
+        reading = {chip.number for chip in self._chips if chip.state == "reading"}
+        return tuple(path.absolute() for number, path in self._paths.items() if number in reading)
 
     def kept_attachments(self) -> tuple[Attachment, ...]:
         """Return the files that a draft keeps: also those which are only being read again."""

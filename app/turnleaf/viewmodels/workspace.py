@@ -254,7 +254,7 @@ class WorkspaceViewModel(QObject):
         assert self._backend is not None
         agent, model, notice = self._new_agent()
         await self._backend.open_chat(chat, self._backend, self._backend.library.create(), agent, model)
-        if notice is not None:
+        if notice is not None and chat in self._tabs:
             chat.notice_raised.emit(notice)
 
     async def _fill(self, chat: ChatViewModel, session_id: str) -> None:
@@ -271,7 +271,7 @@ class WorkspaceViewModel(QObject):
                 await self._fill_new(chat)
         except Exception as error:  # noqa: BLE001 - a conversation that cannot be opened says so in its own tab
             log.warning("conversation %s was not opened: %s", session_id, type(error).__name__)
-            chat.fail_to_open(notice_of(error))
+            self._fail_to_open(chat, error)
 
     async def _recover(self, chat: ChatViewModel, session_id: str) -> None:
         assert self._backend is not None
@@ -279,7 +279,7 @@ class WorkspaceViewModel(QObject):
             conversation = await self._backend.library.recover(session_id)
             await self._open_conversation(chat, conversation)
         except Exception as error:  # noqa: BLE001 - said in the tab
-            chat.fail_to_open(notice_of(error))
+            self._fail_to_open(chat, error)
 
     async def _import(self, path: Path) -> None:
         assert self._backend is not None
@@ -293,11 +293,19 @@ class WorkspaceViewModel(QObject):
             self.activate(known)
             return
         chat = self._blank_tab()
+        self._opening[chat] = conversation.session_id
         self.activate(chat)
         try:
             await self._open_conversation(chat, conversation)
         except Exception as error:  # noqa: BLE001 - as above
+            self._fail_to_open(chat, error)
+
+    def _fail_to_open(self, chat: ChatViewModel, error: Exception) -> None:
+        """Say in a tab that its conversation cannot be opened; one that was closed meanwhile has no place for it."""
+        if chat in self._tabs:
             chat.fail_to_open(notice_of(error))
+        else:
+            self.notice_raised.emit(notice_of(error))
 
     async def _open_conversation(self, chat: ChatViewModel, conversation: Conversation) -> None:
         assert self._backend is not None
@@ -313,7 +321,7 @@ class WorkspaceViewModel(QObject):
             agent, model, notice = self._new_agent()
         await self._backend.open_chat(chat, self._backend, conversation, agent, model)
         self._opening.pop(chat, None)
-        if notice is not None:
+        if notice is not None and chat in self._tabs:
             chat.notice_raised.emit(notice)
         self._remember()
 

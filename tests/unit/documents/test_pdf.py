@@ -176,6 +176,6 @@ def test_page_text_is_cleaned(raw: str, clean: str) -> None:
 def test_sample_document_is_two_pages_of_plain_facts() -> None:
     document = read(SAMPLE)
     assert (document.pages, document.pages_without_text, document.notes) == (2, (), ())
-    assert "built in 1874 by the engineer Anna" in document.text
+    assert "built in 1874 by the engineer Maria" in document.text
     assert "a ginger cat named Biscuit" in document.text
     assert document.estimated_tokens < 700

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -173,3 +174,24 @@ def test_encoding_a_large_history_lets_other_threads_run() -> None:
     assert len(text) > 20_000_000
     # Encoded in one step, the other thread would not get a turn until the end.
     assert turns > 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
+def test_every_folder_that_is_made_is_the_users_alone_and_others_keep_their_mode(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    before = os.umask(0o022)
+    try:
+        write_atomically(shared / "one" / "two" / "file.json", [b"{}"])
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (shared, shared / "one", shared / "one" / "two")]
+    assert modes == [0o755, 0o700, 0o700]
+
+
+def test_file_in_the_place_of_a_folder_is_an_error_of_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("a file")
+    with pytest.raises(OSError, match="one"):
+        write_atomically(tmp_path / "one" / "two" / "file.json", [b"{}"])
+    assert (tmp_path / "one").read_text() == "a file"

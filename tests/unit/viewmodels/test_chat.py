@@ -149,9 +149,9 @@ def test_question_is_never_nowhere_on_its_way_to_the_journal(play: Play, monkeyp
         conversation = await tab.open()
         keep = conversation.set_draft
 
-        def set_draft(text: str, attachments: Any = ()) -> None:
+        def set_draft(text: str, attachments: Any = (), unread: Any = ()) -> None:
             drafts.append(text if conversation.sidecar.journal is None else "journalled")
-            keep(text, attachments)
+            keep(text, attachments, unread)
 
         monkeypatch.setattr(conversation, "set_draft", set_draft)
         await tab.ask("keep me")

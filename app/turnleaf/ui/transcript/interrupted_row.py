@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVB
 
 from turnleaf.services.rows import InterruptedRow, Row
 from turnleaf.ui.file_chip import FileChip
-from turnleaf.ui.texts import interrupted_title, tr
+from turnleaf.ui.texts import interrupted_title, not_part_text, tr
 from turnleaf.ui.transcript.row_widget import Kit, RowAction, RowActionKind, RowWidget
 from turnleaf.ui.transcript.text_rows import MarkdownFlow, plain_items
 from turnleaf.viewmodels.markdown.display import close_open_markup
@@ -39,6 +39,7 @@ class InterruptedWidget(RowWidget):
         tools = tr("Already run: {tools}").format(tools=", ".join(tool.name for tool in row.tools)) if row.tools else ""
         self._reason.setText("\n".join(line for line in (row.reason, tools) if line))
         self._reason.setVisible(bool(self._reason.text()))
+        self._note.setText(not_part_text(row))
         self._details.setText(row.details)
         self._details_toggle.setVisible(bool(row.details))
         for chip in self._chips:
@@ -49,7 +50,9 @@ class InterruptedWidget(RowWidget):
         self._question.set_items(plain_items(row.question))
         self._markdown.set_text(close_open_markup(row.partial), final=True)
         self.setAccessibleName(interrupted_title(row))
-        self.setAccessibleDescription("\n".join(part for part in (row.reason, row.question, row.partial) if part))
+        self.setAccessibleDescription(
+            "\n".join(part for part in (row.reason, not_part_text(row), row.question, row.partial) if part)
+        )
 
     def lay_out(self, width: int) -> int:
         theme = self._kit.theme
@@ -123,6 +126,13 @@ class InterruptedWidget(RowWidget):
         self._reason.setFont(theme.text_font(14))
         column.addWidget(self._title)
         column.addWidget(self._reason)
+        self._note = note = QLabel(head)
+        note.setObjectName("interruptedNote")
+        note.setTextFormat(Qt.TextFormat.PlainText)
+        note.setWordWrap(True)
+        note.setProperty("look", "muted")
+        note.setFont(theme.text_font(12.5))
+        column.addWidget(note)
         return head
 
     def _make_details(self) -> QLabel:
