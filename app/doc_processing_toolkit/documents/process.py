@@ -90,6 +90,9 @@ class WorkerProcess:
         try:
             answer = self._receive(outlet)
         except ProtocolError as exc:
+            if self._stopped:
+                # It was killed in the middle of a line.
+                raise self._explain(process.wait(), b"") from exc
             raise fault(self._request.name, f"its answer makes no sense: {exc}") from exc
         if answer is None:
             raise self._explain(process.wait(), errors.read())

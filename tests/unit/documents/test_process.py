@@ -266,7 +266,8 @@ def test_worker_that_cannot_start_is_said_to_have_failed(monkeypatch: pytest.Mon
         ('print(\'{"type": "surprise"}\')', "worker_died"),
         ('print(\'{"type": "text", "text": "\' + \'x\' * 20_000 + \'"}\')', "worker_died"),
         ('print(\'{"type": "done", "kind": 7}\')', "worker_died"),
-        ("print('x' * 3_000_000)", "worker_died"),
+        ("import sys; sys.stdin.buffer.read(100_000); print('x' * 3_000_000)", "worker_died"),
+        ("print('x' * 3_000_000)", "timeout"),  # it waits for a reader, the reader for its input to be taken
         ("import sys; sys.exit(79)", "memory"),
         ("import time; time.sleep(60)", "timeout"),
         ('import time\nwhile True: print(\'{"type": "progress", "done": 1, "total": 2, "unit": "pages"}\')', "timeout"),
