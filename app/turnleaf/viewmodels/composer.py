@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal
 
+from doc_processing_toolkit.documents import display_name
 from turnleaf.bridge.tasks import TaskOwner
 from turnleaf.services.attachment import Attachment, is_attached
 from turnleaf.services.notices import Notice, notice_of
@@ -183,7 +184,7 @@ class ComposerViewModel(QObject):
         number = self._take_number()
         if isinstance(source, Path):
             self._paths[number] = source
-        self._chips.append(Chip(number, name, "reading", info=info))
+        self._chips.append(Chip(number, display_name(name), "reading", info=info))
         self._chips_changed()
         if self._intake is None:
             self._waiting.append((number, source))

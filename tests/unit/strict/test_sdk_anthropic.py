@@ -172,7 +172,8 @@ def test_broken_streams_break_as_the_sdk_is_known_to(ending: Ending, raised: str
         assert run(server, act) == (raised or str(stop))
         exchange = server.settled()[0]
     assert exchange.status == 200
-    assert exchange.complete == (ending.kind not in ("drop", "stall"))
+    if ending.kind != "garbage":  # at which the client leaves, before or after the last byte
+        assert exchange.complete == (ending.kind not in ("drop", "stall"))
 
 
 def test_an_endless_stream_ends_when_the_client_leaves_and_the_server_knows_when() -> None:
