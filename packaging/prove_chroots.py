@@ -59,7 +59,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--clone", type=Path, default=CLONE, help="the clone to prove (default: this one)")
     parser.add_argument("--folder", help="where the systems are made (default: a temporary folder)")
     parser.add_argument("--keep", action="store_true", help="leave the systems there, and use them again")
-    parser.add_argument("--mirror", default="http://deb.debian.org/debian")
+    parser.add_argument("--mirror", help="where Debian is fetched from (default: debootstrap's own)")
     return parser.parse_args()
 
 
@@ -80,10 +80,11 @@ def prove(suite: str, root: Path, options: argparse.Namespace) -> int:
     return first_failure
 
 
-def bootstrap(suite: str, root: Path, mirror: str) -> None:
+def bootstrap(suite: str, root: Path, mirror: str | None) -> None:
     """Make a bare system that holds Python and certificates, this machine's own ones included."""
     root.mkdir(parents=True, exist_ok=True)
-    line = ["debootstrap", "--variant=minbase", "--include=python3,ca-certificates", suite, str(root), mirror]
+    line = ["debootstrap", "--variant=minbase", "--include=python3,ca-certificates", suite, str(root)]
+    line += [mirror] if mirror else []
     subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
     shutil.copyfile("/etc/resolv.conf", root / "etc/resolv.conf")
     extra = Path("/") / CERTIFICATES
