@@ -94,7 +94,9 @@ def test_signal_in_mid_answer_ends_within_three_seconds_and_keeps_the_turn(tmp_p
 @pytest.mark.parametrize("moment", ["before_the_profile", "before_the_window", "after_the_window"])
 def test_signal_before_the_loop_runs_ends_with_zero(tmp_path: Path, number: int, moment: str) -> None:
     script = f"""
-import os
+import os, signal
+# A shell starts what runs in its background with SIGINT ignored, and that would be inherited.
+signal.signal({int(number)}, signal.SIG_DFL)
 from turnleaf import main
 from turnleaf.services import profile
 from turnleaf.ui import desktop
